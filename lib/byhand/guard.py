@@ -1,0 +1,202 @@
+"""Refuse wrong input in one sentence: which function, which argument, what came, what was expected.
+
+Used by both halves. Shapes and types are always checked; values (NaN, infinity) only in the NumPy half.
+"""
+
+import numbers
+import sys
+
+import numpy as np
+
+
+def _kind(x) -> str:
+    return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+
+
+def _is_tensor(x) -> bool:
+    torch = sys.modules.get("torch")  # a tensor can only exist once torch is loaded; never import it from here
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def floats(where: str, rank: int = 1, **arrays) -> None:
+    """Each array is a floating NumPy array of at least this rank, finite, and all share one dtype."""
+    first = None
+    for name, x in arrays.items():
+        if not isinstance(x, np.ndarray):
+            raise TypeError(f"{where}: {name} is {_kind(x)}, expected a NumPy array")
+        _float_dtype(where, name, x.dtype, np.issubdtype(x.dtype, np.floating))
+        _rank(where, name, x.ndim, rank)
+        first = _same_dtype(where, name, x.dtype, first)
+        finite(where, **{name: x})
+
+
+def tensors(where: str, rank: int = 1, **tensors) -> None:
+    """Each argument is a floating torch tensor of at least this rank; all share one dtype and one device."""
+    first, place = None, None
+    for name, x in tensors.items():
+        if not _is_tensor(x):
+            raise TypeError(f"{where}: {name} is {_kind(x)}, expected a torch tensor")
+        _float_dtype(where, name, x.dtype, x.is_floating_point())
+        _rank(where, name, x.ndim, rank)
+        first = _same_dtype(where, name, x.dtype, first)
+        place = place or (name, x.device)
+        if x.device != place[1]:
+            raise ValueError(f"{where}: {name} is on {x.device} but {place[0]} is on {place[1]}, expected one device")
+
+
+def finite(where: str, **arrays) -> None:
+    """No NaN and no infinity: either would spread through a softmax without a sound."""
+    for name, x in arrays.items():
+        ok = np.isfinite(x)
+        if not ok.all():
+            at = tuple(int(i) for i in np.argwhere(~ok)[0])
+            raise ValueError(f"{where}: {name} holds {x[at]} at index {at}, expected finite numbers")
+
+
+def number(where: str, low: float = -np.inf, **values) -> None:
+    """Each value is a finite real number greater than `low`."""
+    for name, x in values.items():
+        if isinstance(x, bool) or not isinstance(x, numbers.Real):
+            raise TypeError(f"{where}: {name} is {_kind(x)}, expected a number")
+        if not np.isfinite(x) or x <= low:
+            limit = "a finite number" if low == -np.inf else f"a finite number greater than {low:g}"
+            raise ValueError(f"{where}: {name} is {x}, expected {limit}")
+
+
+def count(where: str, low: int = 1, **values) -> None:
+    """Each value is a whole number of at least `low`."""
+    for name, x in values.items():
+        if isinstance(x, bool) or not isinstance(x, numbers.Integral):
+            raise TypeError(f"{where}: {name} is {_kind(x)}, expected a whole number")
+        if x < low:
+            raise ValueError(f"{where}: {name} is {x}, expected at least {low}")
+
+
+def shape(where: str, name: str, got, expected) -> None:
+    """One array has exactly this shape."""
+    if tuple(got) != tuple(expected):
+        raise ValueError(f"{where}: {name} has shape {tuple(got)}, expected {tuple(expected)}")
+
+
+def repeats(where: str, name: str, small, big) -> None:
+    """An array of shape `small` can be repeated, by NumPy's rules, to exactly `big`."""
+    small, big = tuple(small), tuple(big)
+    tail = big[len(big) - len(small):] if len(small) <= len(big) else ()
+    if len(small) > len(big) or any(k not in (1, n) for k, n in zip(small, tail, strict=True)):
+        raise ValueError(f"{where}: {name} is {small}, expected a shape that repeats to {big}")
+
+
+def indices(where: str, name: str, ids, size: int) -> None:
+    """Whole numbers in 0..size-1: a negative index would silently count from the end."""
+    integral = np.issubdtype(ids.dtype, np.integer) if isinstance(ids, np.ndarray) else (
+        _is_tensor(ids) and not ids.is_floating_point() and not ids.is_complex() and str(ids.dtype) != "torch.bool")
+    if not integral:
+        what = f"dtype {ids.dtype}" if hasattr(ids, "dtype") else _kind(ids)
+        raise TypeError(f"{where}: {name} has {what}, expected an array of whole numbers")
+    if isinstance(ids, np.ndarray) and ids.size and not (0 <= ids.min() and ids.max() < size):
+        bad = int(ids.min()) if ids.min() < 0 else int(ids.max())
+        raise ValueError(f"{where}: {name} holds {bad}, expected whole numbers from 0 to {size - 1}")
+
+
+def attention(where: str, Q, K, V, mask=None, *, same_width: bool = True) -> None:
+    """Shapes of Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v) and of a mask over (*B, n, m)."""
+    (tensors if _is_tensor(Q) else floats)(where, 2, Q=Q, K=K, V=V)
+    for name, x in (("K", K), ("V", V)):
+        if x.shape[:-2] != Q.shape[:-2]:
+            raise ValueError(f"{where}: {name} has leading axes {tuple(x.shape[:-2])} but Q has {tuple(Q.shape[:-2])}")
+    if same_width and K.shape[-1] != Q.shape[-1]:
+        raise ValueError(f"{where}: K has width {K.shape[-1]} but Q has width {Q.shape[-1]}")
+    if V.shape[-2] != K.shape[-2]:
+        raise ValueError(f"{where}: K has {K.shape[-2]} keys but V has {V.shape[-2]} values")
+    if K.shape[-2] == 0:
+        raise ValueError(f"{where}: K has 0 keys, expected at least 1")
+    if mask is not None:
+        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]))
+
+
+def mask_over(where: str, mask, scores) -> None:
+    """A boolean mask for scores of this shape (*B, n, m): (n, m), or all axes with 1 where it is shared.
+
+    The key axis must be there in full. Anything looser would let a (B, m) padding mask pass for an (n, m) one.
+    """
+    if not (isinstance(mask, np.ndarray) or _is_tensor(mask)):
+        raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean array")
+    if str(mask.dtype).removeprefix("torch.") != "bool":
+        raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+    got, scores = tuple(mask.shape), tuple(scores)
+    full = len(got) == len(scores) and got[-1] == scores[-1] and all(g in (1, s) for g, s in zip(got, scores, strict=True))
+    if not (full or got == scores[-2:]):
+        raise ValueError(f"{where}: mask has shape {got}, expected {scores[-2:]} or {scores} with 1 where it is shared")
+
+
+def scores(where: str, S, mask=None) -> None:
+    """Scores with at least one entry along the last axis, and a mask that fits them."""
+    (tensors if _is_tensor(S) else floats)(where, 1, S=S)
+    if S.shape[-1] == 0:
+        raise ValueError(f"{where}: S has shape {tuple(S.shape)}, expected at least 1 entry along the last axis")
+    if mask is not None:
+        mask_over(where, mask, S.shape)
+
+
+def masks(where: str, masks) -> None:
+    """Boolean masks that agree: of one rank, or two-axis ones, each axis equal or 1."""
+    if not masks:
+        raise ValueError(f"{where}: got no mask, expected at least 1")
+    for mask in masks:
+        if not (isinstance(mask, np.ndarray) or _is_tensor(mask)):
+            raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean array")
+        if str(mask.dtype).removeprefix("torch.") != "bool":
+            raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+    shapes = [tuple(mask.shape) for mask in masks]
+    rank = max(len(s) for s in shapes)
+    agree = all(len({s[-i] for s in shapes if len(s) >= i} - {1}) <= 1 for i in range(1, rank + 1))
+    if not agree or any(len(s) not in (2, rank) for s in shapes):
+        raise ValueError(f"{where}: masks have shapes {', '.join(map(str, shapes))}, expected ones that fit together")
+
+
+def head(where: str, X, tree) -> None:
+    """Tokens X (*B, n, d) and the parameters of one head over them."""
+    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
+    d = X.shape[-1]
+    widths = {name: tree[f"W_{name}"].shape[-1] for name in "qkv" if isinstance(tree, dict) and f"W_{name}" in tree}
+    shapes = {}
+    for name in "qkv":
+        width = widths.get("q" if name == "k" else name)
+        shapes |= {f"W_{name}": (d, width), f"b_{name}": (width,)}
+    params(where, tree, shapes, optional=("b_q", "b_k", "b_v"))
+
+
+def additive(where: str, Q, K, tree) -> None:
+    """Queries, keys and the parameters {W_q, W_k, w} that align them."""
+    a = tree["w"].shape[-1] if isinstance(tree, dict) and "w" in tree else None
+    params(where, tree, {"W_q": (Q.shape[-1], a), "W_k": (K.shape[-1], a), "w": (a,)})
+
+
+def params(where: str, tree, shapes: dict, optional=()) -> None:
+    """A flat dict with exactly these names and shapes; a name in `optional` may be missing."""
+    if not isinstance(tree, dict):
+        raise TypeError(f"{where}: params is {_kind(tree)}, expected a dict with {', '.join(shapes)}")
+    missing = [k for k in shapes if k not in tree and k not in optional]
+    extra = [k for k in tree if k not in shapes]
+    if missing or extra:
+        raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(shapes)}")
+    for name, x in tree.items():
+        if not (isinstance(x, np.ndarray) or _is_tensor(x)):
+            raise TypeError(f"{where}: params[{name!r}] is {_kind(x)}, expected an array")
+        shape(where, f"params[{name!r}]", x.shape, shapes[name])
+
+
+def _float_dtype(where, name, dtype, ok):
+    if not ok:
+        raise TypeError(f"{where}: {name} has dtype {dtype}, expected floating point")
+
+
+def _rank(where, name, got, least):
+    if got < least:
+        raise ValueError(f"{where}: {name} has {got} axes, expected at least {least}")
+
+
+def _same_dtype(where, name, dtype, first):
+    if first is not None and dtype != first[1]:
+        raise TypeError(f"{where}: {name} has dtype {dtype} but {first[0]} has {first[1]}, expected one dtype")
+    return first or (name, dtype)

@@ -1,0 +1,182 @@
+"""Chapter 4: attention, from scores to gradients. One head; leading axes (batch, heads) are free."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray as Array
+
+from byhand import guard
+from byhand.config import AttentionConfig
+from byhand.np.linear import LinearCache, linear_backward, linear_forward
+from byhand.np.softmax import SoftmaxCache, softmax_backward, softmax_forward
+
+
+class AttentionCache(NamedTuple):
+    Q: Array
+    K: Array
+    V: Array
+    A: Array
+    scale: float
+
+
+def attention_forward(
+    Q: Float[Array, "*B n d_k"],
+    K: Float[Array, "*B m d_k"],
+    V: Float[Array, "*B m d_v"],
+    mask: Bool[Array, "..."] | None = None,
+    scale: float | None = None,
+) -> tuple[Float[Array, "*B n d_v"], AttentionCache]:
+    """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1); the weights are `cache.A`."""
+    guard.attention("attention", Q, K, V, mask)
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
+    S = scale * (Q @ K.mT)
+    A, _ = softmax_forward(S, mask)
+    O = A @ V
+    return O, AttentionCache(Q, K, V, A, scale)
+
+
+def attention_backward(
+    dO: Float[Array, "*B n d_v"], cache: AttentionCache
+) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"]]:
+    """dQ, dK, dV. A masked pair has weight 0, so it sends nothing back."""
+    Q, K, V, A, scale = cache
+    guard.floats("attention_backward", 2, Q=Q, dO=dO)
+    guard.shape("attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
+    dV = A.mT @ dO
+    dA = dO @ V.mT
+    dS = softmax_backward(dA, SoftmaxCache(A))
+    dQ = scale * (dS @ K)
+    dK = scale * (dS.mT @ Q)
+    return dQ, dK, dV
+
+
+class SelfAttentionCache(NamedTuple):
+    q: LinearCache
+    k: LinearCache
+    v: LinearCache
+    attention: AttentionCache
+
+
+def self_attention_forward(
+    X: Float[Array, "*B n d"], params: dict[str, Float[Array, "..."]], mask: Bool[Array, "..."] | None = None
+) -> tuple[Float[Array, "*B n d_v"], SelfAttentionCache]:
+    """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
+    guard.head("self_attention", X, params)
+    Q, q = linear_forward(X, params["W_q"], params.get("b_q"))
+    K, k = linear_forward(X, params["W_k"], params.get("b_k"))
+    V, v = linear_forward(X, params["W_v"], params.get("b_v"))
+    O, attention = attention_forward(Q, K, V, mask)
+    return O, SelfAttentionCache(q, k, v, attention)
+
+
+def self_attention_backward(
+    dO: Float[Array, "*B n d_v"], cache: SelfAttentionCache
+) -> tuple[Float[Array, "*B n d"], dict[str, Float[Array, "..."]]]:
+    """dX and the gradients of the parameters. X was read three times, so dX is a sum of three."""
+    dQ, dK, dV = attention_backward(dO, cache.attention)
+    dX, grads = 0, {}
+    for name, dY in (("q", dQ), ("k", dK), ("v", dV)):
+        part, dW, db = linear_backward(dY, getattr(cache, name))
+        dX = dX + part
+        grads[f"W_{name}"] = dW
+        if db is not None:
+            grads[f"b_{name}"] = db
+    return dX, grads
+
+
+def init_self_attention(
+    rng: np.random.Generator, config: AttentionConfig, dtype=np.float32
+) -> dict[str, Float[Array, "..."]]:
+    """Parameters of one head: weights normal with variance 1/d, so that unit-variance tokens give unit-variance q, k, v."""
+    sizes = {"q": config.d_k, "k": config.d_k, "v": config.d_v}
+    params = {}
+    for name, size in sizes.items():
+        params[f"W_{name}"] = rng.normal(scale=1 / math.sqrt(config.d), size=(config.d, size)).astype(dtype)
+        if config.bias:
+            params[f"b_{name}"] = np.zeros(size, dtype)
+    return params
+
+
+class AdditiveCache(NamedTuple):
+    q: LinearCache
+    k: LinearCache
+    T: Array
+    w: Array
+    A: Array
+    V: Array
+
+
+def additive_attention_forward(
+    Q: Float[Array, "*B n d_q"],
+    K: Float[Array, "*B m d_k"],
+    V: Float[Array, "*B m d_v"],
+    params: dict[str, Float[Array, "..."]],
+    mask: Bool[Array, "..."] | None = None,
+) -> tuple[Float[Array, "*B n d_v"], AdditiveCache]:
+    """Scores w · tanh(W_qᵀ q + W_kᵀ k) (Bahdanau et al. 2015); q and k may differ in width. params {W_q, W_k, w}."""
+    guard.attention("additive_attention", Q, K, V, mask, same_width=False)
+    guard.additive("additive_attention", Q, K, params)
+    a, q = linear_forward(Q, params["W_q"])
+    c, k = linear_forward(K, params["W_k"])
+    T = np.tanh(a[..., :, None, :] + c[..., None, :, :])
+    S = T @ params["w"]
+    A, _ = softmax_forward(S, mask)
+    return A @ V, AdditiveCache(q, k, T, params["w"], A, V)
+
+
+def additive_attention_backward(
+    dO: Float[Array, "*B n d_v"], cache: AdditiveCache
+) -> tuple[
+    Float[Array, "*B n d_q"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"], dict[str, Float[Array, "..."]]
+]:
+    """dQ, dK, dV and the gradients of the parameters; tanh' = 1 − tanh²."""
+    q, k, T, w, A, V = cache
+    guard.floats("additive_attention_backward", 2, V=V, dO=dO)
+    guard.shape("additive_attention_backward", "dO", dO.shape, (*A.shape[:-1], V.shape[-1]))
+    dV = A.mT @ dO
+    dS = softmax_backward(dO @ V.mT, SoftmaxCache(A))
+    dw = T.reshape(-1, w.size).mT @ dS.reshape(-1)
+    dU = dS[..., None] * w * (1 - T * T)
+    dQ, dW_q, _ = linear_backward(dU.sum(axis=-2), q)
+    dK, dW_k, _ = linear_backward(dU.sum(axis=-3), k)
+    return dQ, dK, dV, {"W_q": dW_q, "W_k": dW_k, "w": dw}
+
+
+class KernelCache(NamedTuple):
+    Q: Array
+    K: Array
+    V: Array
+    A: Array
+    bandwidth: float
+
+
+def kernel_attention_forward(
+    Q: Float[Array, "*B n d_k"],
+    K: Float[Array, "*B m d_k"],
+    V: Float[Array, "*B m d_v"],
+    bandwidth: float,
+    mask: Bool[Array, "..."] | None = None,
+) -> tuple[Float[Array, "*B n d_v"], KernelCache]:
+    """Scores −‖q − k‖² / 2h²: kernel regression with a Gaussian of width h (Nadaraya 1964, Watson 1964)."""
+    guard.attention("kernel_attention", Q, K, V, mask)
+    guard.number("kernel_attention", low=0, bandwidth=bandwidth)
+    gap = Q[..., :, None, :] - K[..., None, :, :]
+    S = (gap * gap).sum(axis=-1) / (-2 * bandwidth * bandwidth)
+    A, _ = softmax_forward(S, mask)
+    return A @ V, KernelCache(Q, K, V, A, bandwidth)
+
+
+def kernel_attention_backward(
+    dO: Float[Array, "*B n d_v"], cache: KernelCache
+) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"]]:
+    """dQ, dK, dV; the term −q Σ dS of dQ is gone because a row of dS sums to zero."""
+    Q, K, V, A, bandwidth = cache
+    guard.floats("kernel_attention_backward", 2, Q=Q, dO=dO)
+    guard.shape("kernel_attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
+    dV = A.mT @ dO
+    dS = softmax_backward(dO @ V.mT, SoftmaxCache(A)) / (bandwidth * bandwidth)
+    dQ = dS @ K
+    dK = dS.mT @ Q - dS.sum(axis=-2)[..., None] * K
+    return dQ, dK, dV

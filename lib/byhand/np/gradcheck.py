@@ -1,0 +1,77 @@
+"""Chapter 0: is a gradient right? Central differences against the hand-derived backward."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from byhand import guard, tree
+
+
+def relative_error(a: Float[Array, "*S"], b: Float[Array, "*S"], floor: float = 0.0) -> float:
+    """Largest |a − b|, as a share of the largest |a| or |b|, or of `floor` if that is greater; 0 if a equals b."""
+    a, b = np.asarray(a), np.asarray(b)
+    guard.shape("relative_error", "b", b.shape, a.shape)
+    guard.finite("relative_error", a=a, b=b)
+    gap = np.abs(a - b).max(initial=0.0)
+    size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)
+    return float(gap / size) if gap else 0.0
+
+
+def numerical_gradient(
+    f: Callable, X: Float[Array, "*S"], h: float = 1e-5, dY: Float[Array, "..."] | float = 1.0
+) -> Float[Array, "*S"]:
+    """dX[i] ≈ ⟨dY, f(X + h eᵢ) − f(X − h eᵢ)⟩ / 2h, one entry of X at a time; f may return a number or an array."""
+    guard.floats("numerical_gradient", 0, X=X)
+    guard.number("numerical_gradient", low=0, h=h)
+    X, dX = X.copy(), np.zeros_like(X)
+    for i in np.ndindex(X.shape):
+        here = X[i]
+        X[i] = here + h
+        above = np.asarray(f(X)).copy()
+        X[i] = here - h
+        below = np.asarray(f(X))
+        X[i] = here
+        dX[i] = ((above - below) * dY).sum() / (2 * h)
+    return dX
+
+
+def gradcheck(
+    forward: Callable, backward: Callable, inputs: dict, rng: np.random.Generator, h: float = 1e-5
+) -> dict[str, float]:
+    """Relative error of each gradient: `backward(dOut, cache)` against central differences of `forward(*inputs)[0]`.
+
+    `inputs` maps names to float64 arrays or parameter trees, in the order of the arguments. The upstream dOut is
+    random, since one of all ones hides mistakes. A leaf whose gradient is tiny is measured against a thousandth of
+    the largest gradient. Raises TypeError unless every leaf is float64.
+    """
+    leaves = tree.flatten(inputs)
+    for name, x in leaves.items():
+        if x.dtype != np.float64:
+            raise TypeError(f"gradcheck: {name} has dtype {x.dtype}, expected float64")
+    out, cache = forward(*inputs.values())
+    dOut = rng.normal(size=np.shape(out))
+    grads = backward(dOut, cache)
+    hand = tree.flatten(named_gradients("gradcheck", inputs, grads))
+    slope = {}
+    for name, x in leaves.items():
+        def f(moved, name=name):
+            return forward(*tree.unflatten({**leaves, name: moved}).values())[0]
+        slope[name] = numerical_gradient(f, x, h, dOut)
+    floor = 1e-3 * max(np.abs(g).max(initial=0.0) for g in slope.values())
+    return {name: relative_error(hand[name], slope[name], floor) for name in leaves}
+
+
+def named_gradients(where: str, inputs: dict, grads) -> dict:
+    """The gradients under the names of their inputs, after checking that there is one of the right shape for each."""
+    grads = grads if isinstance(grads, tuple) else (grads,)
+    if len(grads) != len(inputs):
+        raise ValueError(f"{where}: backward gave {len(grads)} gradients, expected {len(inputs)}: {', '.join(inputs)}")
+    named = dict(zip(inputs, grads, strict=True))
+    shapes, got = (tree.flatten(tree.map_tree(np.shape, t)) for t in (inputs, named))
+    if shapes.keys() != got.keys():
+        raise ValueError(f"{where}: backward gave {', '.join(got)}, expected {', '.join(shapes)}")
+    for name, expected in shapes.items():
+        guard.shape(where, f"d{name}", got[name], expected)
+    return named

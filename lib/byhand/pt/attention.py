@@ -1,0 +1,106 @@
+"""Chapter 4: attention in PyTorch: the explicit form, the fused one that a GPU runs, and a module over both."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from byhand import guard
+from byhand.config import AttentionConfig
+from byhand.pt.linear import linear
+from byhand.pt.softmax import softmax
+
+
+def attention(
+    Q: Float[Tensor, "*B n d_k"],
+    K: Float[Tensor, "*B m d_k"],
+    V: Float[Tensor, "*B m d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+    scale: float | None = None,
+) -> Float[Tensor, "*B n d_v"]:
+    """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1), every step a tensor of its own."""
+    guard.attention("attention", Q, K, V, mask)
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
+    return softmax(scale * (Q @ K.mT), mask) @ V
+
+
+def fused_attention(
+    Q: Float[Tensor, "*B n d_k"],
+    K: Float[Tensor, "*B m d_k"],
+    V: Float[Tensor, "*B m d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+) -> Float[Tensor, "*B n d_v"]:
+    """The same function as one kernel, which never stores the n × m weights where the device has such a kernel.
+
+    `is_causal` says in a flag what a causal mask says in n × m bits, and lets the kernel skip half the work.
+    """
+    guard.attention("fused_attention", Q, K, V, mask)
+    if is_causal and (mask is not None or Q.shape[-2] != K.shape[-2]):
+        raise ValueError("fused_attention: is_causal needs n = m and no mask; expected one of the two, or causal_mask")
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale, is_causal=is_causal)
+
+
+def self_attention(
+    X: Float[Tensor, "*B n d"], params: dict[str, Float[Tensor, "..."]], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "*B n d_v"]:
+    """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
+    guard.head("self_attention", X, params)
+    Q, K, V = (linear(X, params[f"W_{name}"], params.get(f"b_{name}")) for name in "qkv")
+    return attention(Q, K, V, mask)
+
+
+def additive_attention(
+    Q: Float[Tensor, "*B n d_q"],
+    K: Float[Tensor, "*B m d_k"],
+    V: Float[Tensor, "*B m d_v"],
+    params: dict[str, Float[Tensor, "..."]],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "*B n d_v"]:
+    """Scores w · tanh(W_qᵀ q + W_kᵀ k) (Bahdanau et al. 2015); q and k may differ in width. params {W_q, W_k, w}."""
+    guard.attention("additive_attention", Q, K, V, mask, same_width=False)
+    guard.additive("additive_attention", Q, K, params)
+    a, c = linear(Q, params["W_q"]), linear(K, params["W_k"])
+    S = torch.tanh(a[..., :, None, :] + c[..., None, :, :]) @ params["w"]
+    return softmax(S, mask) @ V
+
+
+def kernel_attention(
+    Q: Float[Tensor, "*B n d_k"],
+    K: Float[Tensor, "*B m d_k"],
+    V: Float[Tensor, "*B m d_v"],
+    bandwidth: float,
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "*B n d_v"]:
+    """Scores −‖q − k‖² / 2h²: kernel regression with a Gaussian of width h (Nadaraya 1964, Watson 1964)."""
+    guard.attention("kernel_attention", Q, K, V, mask)
+    guard.number("kernel_attention", low=0, bandwidth=bandwidth)
+    gap = Q[..., :, None, :] - K[..., None, :, :]
+    return softmax((gap * gap).sum(dim=-1) / (-2 * bandwidth * bandwidth), mask) @ V
+
+
+class SelfAttention(nn.Module):
+    """One head; state_dict holds W_q, b_q, W_k, b_k, W_v, b_v as in the NumPy half.
+
+    Runs what a GPU likes: one matmul for Q, K and V together, then the fused kernel.
+    """
+
+    def __init__(self, config: AttentionConfig):
+        super().__init__()
+        self.config = config
+        for name, size in (("q", config.d_k), ("k", config.d_k), ("v", config.d_v)):
+            self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(config.d, size) / math.sqrt(config.d)))
+            self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(size)) if config.bias else None)
+
+    def forward(
+        self, X: Float[Tensor, "*B n d"], mask: Bool[Tensor, "..."] | None = None, is_causal: bool = False
+    ) -> Float[Tensor, "*B n d_v"]:
+        guard.tensors("SelfAttention", 2, X=X)
+        guard.shape("SelfAttention", "X", X.shape, (*X.shape[:-1], self.config.d))
+        W = torch.cat([self.W_q, self.W_k, self.W_v], dim=1)
+        b = torch.cat([self.b_q, self.b_k, self.b_v]) if self.config.bias else None
+        Q, K, V = linear(X, W, b).split([self.config.d_k, self.config.d_k, self.config.d_v], dim=-1)
+        return fused_attention(Q, K, V, mask, is_causal=is_causal)
