@@ -1,4 +1,4 @@
-"""Sizes of a layer, checked once when they are written down. Functions get the numbers that they use, not the config."""
+"""Sizes of a layer, checked once, when they are written down. Functions get the numbers that they use, not these."""
 
 from dataclasses import dataclass
 

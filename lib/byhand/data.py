@@ -40,9 +40,24 @@ def _places(words: tuple[str, ...]) -> dict[str, int]:
 
 @functools.cache
 def glove() -> WordVectors:
-    """GloVe 6B, 50 wide, the 10,000 most frequent words and 82 more (Pennington et al. 2014)."""
+    """GloVe 6B, 50 wide: the 10,000 most frequent words and 161 rarer ones (Pennington et al. 2014)."""
     with np.load(data_dir() / "glove_subset.npz", allow_pickle=False) as file:
         words = tuple(file["words"].tobytes().decode().split("\n"))
         vectors = file["vectors"].astype(np.float32)
     vectors.flags.writeable = False
     return WordVectors(words, vectors)
+
+
+class Sense(NamedTuple):
+    word: str  # a word with two senses
+    sense: str  # another word, which names the sense it has in this sentence
+    other: str  # and one which names the other sense
+    sentence: tuple[str, ...]
+
+
+@functools.cache
+def senses() -> tuple[Sense, ...]:
+    """Sixty short sentences around five words of two senses, six for each sense; every word has a GloVe vector."""
+    lines = (data_dir() / "senses.tsv").read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines[1:])
+    return tuple(Sense(word, sense, other, tuple(sentence.split())) for word, sense, other, sentence in rows)

@@ -53,7 +53,7 @@ def finite(where: str, **arrays) -> None:
             raise ValueError(f"{where}: {name} holds {x[at]} at index {at}, expected finite numbers")
 
 
-def number(where: str, low: float = -np.inf, **values) -> None:
+def number(where: str, low: numbers.Real = -np.inf, **values) -> None:
     """Each value is a finite real number greater than `low`."""
     for name, x in values.items():
         if isinstance(x, bool) or not isinstance(x, numbers.Real):
@@ -124,9 +124,10 @@ def mask_over(where: str, mask, scores) -> None:
     if str(mask.dtype).removeprefix("torch.") != "bool":
         raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
     got, scores = tuple(mask.shape), tuple(scores)
-    full = len(got) == len(scores) and got[-1] == scores[-1] and all(g in (1, s) for g, s in zip(got, scores, strict=True))
-    if not (full or got == scores[-2:]):
-        raise ValueError(f"{where}: mask has shape {got}, expected {scores[-2:]} or {scores} with 1 where it is shared")
+    full = len(got) == len(scores) and all(g in (1, s) for g, s in zip(got, scores, strict=True))
+    if not (full and got[-1] == scores[-1] or got == scores[-2:]):
+        shapes = f"{scores[-2:]} or {scores}" if len(scores) > 2 else f"{scores}"
+        raise ValueError(f"{where}: mask has shape {got}, expected {shapes}, with 1 for a shared axis but the last")
 
 
 def scores(where: str, S, mask=None) -> None:

@@ -31,9 +31,9 @@ def attention_forward(
     """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1); the weights are `cache.A`."""
     guard.attention("attention", Q, K, V, mask)
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
-    S = scale * (Q @ K.mT)
+    S = scale * (Q @ K.mT)  # (4.5)
     A, _ = softmax_forward(S, mask)
-    O = A @ V
+    O = A @ V  # (4.7)
     return O, AttentionCache(Q, K, V, A, scale)
 
 
@@ -44,11 +44,11 @@ def attention_backward(
     Q, K, V, A, scale = cache
     guard.floats("attention_backward", 2, Q=Q, dO=dO)
     guard.shape("attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
-    dV = A.mT @ dO
-    dA = dO @ V.mT
-    dS = softmax_backward(dA, SoftmaxCache(A))
-    dQ = scale * (dS @ K)
-    dK = scale * (dS.mT @ Q)
+    dV = A.mT @ dO  # (4.25)
+    dA = dO @ V.mT  # (4.26)
+    dS = softmax_backward(dA, SoftmaxCache(A))  # (4.27)
+    dQ = scale * (dS @ K)  # (4.28)
+    dK = scale * (dS.mT @ Q)  # (4.29)
     return dQ, dK, dV
 
 
@@ -64,7 +64,7 @@ def self_attention_forward(
 ) -> tuple[Float[Array, "*B n d_v"], SelfAttentionCache]:
     """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
     guard.head("self_attention", X, params)
-    Q, q = linear_forward(X, params["W_q"], params.get("b_q"))
+    Q, q = linear_forward(X, params["W_q"], params.get("b_q"))  # (4.3)
     K, k = linear_forward(X, params["W_k"], params.get("b_k"))
     V, v = linear_forward(X, params["W_v"], params.get("b_v"))
     O, attention = attention_forward(Q, K, V, mask)
@@ -79,7 +79,7 @@ def self_attention_backward(
     dX, grads = 0, {}
     for name, dY in (("q", dQ), ("k", dK), ("v", dV)):
         part, dW, db = linear_backward(dY, getattr(cache, name))
-        dX = dX + part
+        dX = dX + part  # (4.31)
         grads[f"W_{name}"] = dW
         if db is not None:
             grads[f"b_{name}"] = db
@@ -89,7 +89,7 @@ def self_attention_backward(
 def init_self_attention(
     rng: np.random.Generator, config: AttentionConfig, dtype=np.float32
 ) -> dict[str, Float[Array, "..."]]:
-    """Parameters of one head: weights normal with variance 1/d, so that unit-variance tokens give unit-variance q, k, v."""
+    """Parameters of one head; weights have variance 1/d, so that unit-variance tokens give unit-variance q, k, v."""
     sizes = {"q": config.d_k, "k": config.d_k, "v": config.d_v}
     params = {}
     for name, size in sizes.items():
@@ -120,7 +120,7 @@ def additive_attention_forward(
     guard.additive("additive_attention", Q, K, params)
     a, q = linear_forward(Q, params["W_q"])
     c, k = linear_forward(K, params["W_k"])
-    T = np.tanh(a[..., :, None, :] + c[..., None, :, :])
+    T = np.tanh(a[..., :, None, :] + c[..., None, :, :])  # (4.12)
     S = T @ params["w"]
     A, _ = softmax_forward(S, mask)
     return A @ V, AdditiveCache(q, k, T, params["w"], A, V)
@@ -135,12 +135,12 @@ def additive_attention_backward(
     q, k, T, w, A, V = cache
     guard.floats("additive_attention_backward", 2, V=V, dO=dO)
     guard.shape("additive_attention_backward", "dO", dO.shape, (*A.shape[:-1], V.shape[-1]))
-    dV = A.mT @ dO
+    dV = A.mT @ dO  # (4.25)
     dS = softmax_backward(dO @ V.mT, SoftmaxCache(A))
-    dw = T.reshape(-1, w.size).mT @ dS.reshape(-1)
-    dU = dS[..., None] * w * (1 - T * T)
-    dQ, dW_q, _ = linear_backward(dU.sum(axis=-2), q)
-    dK, dW_k, _ = linear_backward(dU.sum(axis=-3), k)
+    dw = T.reshape(-1, w.size).mT @ dS.reshape(-1)  # (4.33)
+    dU = dS[..., None] * w * (1 - T * T)  # (4.33)
+    dQ, dW_q, _ = linear_backward(dU.sum(axis=-2), q)  # (4.34)
+    dK, dW_k, _ = linear_backward(dU.sum(axis=-3), k)  # (4.34)
     return dQ, dK, dV, {"W_q": dW_q, "W_k": dW_k, "w": dw}
 
 
@@ -162,8 +162,9 @@ def kernel_attention_forward(
     """Scores −‖q − k‖² / 2h²: kernel regression with a Gaussian of width h (Nadaraya 1964, Watson 1964)."""
     guard.attention("kernel_attention", Q, K, V, mask)
     guard.number("kernel_attention", low=0, bandwidth=bandwidth)
+    bandwidth = float(bandwidth)
     gap = Q[..., :, None, :] - K[..., None, :, :]
-    S = (gap * gap).sum(axis=-1) / (-2 * bandwidth * bandwidth)
+    S = (gap * gap).sum(axis=-1) / (-2 * bandwidth * bandwidth)  # (4.13)
     A, _ = softmax_forward(S, mask)
     return A @ V, KernelCache(Q, K, V, A, bandwidth)
 
@@ -175,8 +176,8 @@ def kernel_attention_backward(
     Q, K, V, A, bandwidth = cache
     guard.floats("kernel_attention_backward", 2, Q=Q, dO=dO)
     guard.shape("kernel_attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
-    dV = A.mT @ dO
+    dV = A.mT @ dO  # (4.25)
     dS = softmax_backward(dO @ V.mT, SoftmaxCache(A)) / (bandwidth * bandwidth)
-    dQ = dS @ K
-    dK = dS.mT @ Q - dS.sum(axis=-2)[..., None] * K
+    dQ = dS @ K  # (4.35)
+    dK = dS.mT @ Q - dS.sum(axis=-2)[..., None] * K  # (4.35)
     return dQ, dK, dV

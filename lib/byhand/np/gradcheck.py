@@ -32,8 +32,8 @@ def numerical_gradient(
         above = np.asarray(f(X)).copy()
         X[i] = here - h
         below = np.asarray(f(X))
-        X[i] = here
         dX[i] = ((above - below) * dY).sum() / (2 * h)
+        X[i] = here
     return dX
 
 

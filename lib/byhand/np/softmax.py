@@ -19,9 +19,9 @@ def softmax_forward(
     """A = exp(S) / Σ exp(S) over the last axis; where mask is False, exactly 0; a row with no True is all 0."""
     guard.scores("softmax", S, mask)
     if mask is not None:
-        S = np.where(mask, S, -np.inf)
+        S = np.where(mask, S, -np.inf)  # (4.36)
     top = S.max(axis=-1, keepdims=True)
-    E = np.exp(S - np.where(top == -np.inf, 0, top))
+    E = np.exp(S - np.where(top == -np.inf, 0, top))  # (4.17)
     Z = E.sum(axis=-1, keepdims=True)
     A = E / np.where(Z == 0, 1, Z)
     return A, SoftmaxCache(A)
@@ -32,14 +32,14 @@ def softmax_backward(dA: Float[Array, "*B m"], cache: SoftmaxCache) -> Float[Arr
     A = cache.A
     guard.floats("softmax_backward", 1, A=A, dA=dA)
     guard.shape("softmax_backward", "dA", dA.shape, A.shape)
-    return A * (dA - (A * dA).sum(axis=-1, keepdims=True))
+    return A * (dA - (A * dA).sum(axis=-1, keepdims=True))  # (4.21)
 
 
 def softmax_jacobian(a: Float[Array, " m"]) -> Float[Array, "m m"]:
     """J = diag(a) − a aᵀ, where a = softmax(s): J[j, k] = ∂a_j / ∂s_k."""
     guard.floats("softmax_jacobian", 1, a=a)
     guard.shape("softmax_jacobian", "a", a.shape, (a.size,))
-    return np.diag(a) - np.outer(a, a)
+    return np.diag(a) - np.outer(a, a)  # (4.19)
 
 
 class LogsumexpCache(NamedTuple):
@@ -52,13 +52,13 @@ def logsumexp_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B"], Logs
     top = S.max(axis=-1, keepdims=True)
     E = np.exp(S - top)
     Z = E.sum(axis=-1, keepdims=True)
-    return (top + np.log(Z))[..., 0], LogsumexpCache(E / Z)
+    return (top + np.log(Z))[..., 0], LogsumexpCache(E / Z)  # (4.23)
 
 
 def logsumexp_backward(dL: Float[Array, "*B"], cache: LogsumexpCache) -> Float[Array, "*B m"]:
     """dS = dL · softmax(S): the softmax is the gradient of log-sum-exp."""
     guard.shape("logsumexp_backward", "dL", np.shape(dL), cache.A.shape[:-1])
-    return np.asarray(dL)[..., None] * cache.A
+    return np.asarray(dL)[..., None] * cache.A  # (4.23)
 
 
 class LogSoftmaxCache(NamedTuple):
@@ -74,4 +74,4 @@ def log_softmax_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B m"], 
 def log_softmax_backward(dY: Float[Array, "*B m"], cache: LogSoftmaxCache) -> Float[Array, "*B m"]:
     """dS = dY − softmax(S) · rowsum(dY)."""
     guard.shape("log_softmax_backward", "dY", dY.shape, cache.A.shape)
-    return dY - cache.A * dY.sum(axis=-1, keepdims=True)
+    return dY - cache.A * dY.sum(axis=-1, keepdims=True)  # (4.24)

@@ -23,7 +23,7 @@ def attention(
     """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1), every step a tensor of its own."""
     guard.attention("attention", Q, K, V, mask)
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
-    return softmax(scale * (Q @ K.mT), mask) @ V
+    return softmax(scale * (Q @ K.mT), mask) @ V  # (4.8)
 
 
 def fused_attention(
@@ -40,7 +40,11 @@ def fused_attention(
     """
     guard.attention("fused_attention", Q, K, V, mask)
     if is_causal and (mask is not None or Q.shape[-2] != K.shape[-2]):
-        raise ValueError("fused_attention: is_causal needs n = m and no mask; expected one of the two, or causal_mask")
+        raise ValueError("fused_attention: is_causal is True, expected that only with n = m and without a mask")
+    if Q.ndim == 3:  # the fast kernels take (B, H, n, d) alone: without a head axis torch would store the weights
+        Q, K, V = Q.unsqueeze(1), K.unsqueeze(1), V.unsqueeze(1)
+        mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+        return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale, is_causal=is_causal).squeeze(1)
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale, is_causal=is_causal)
 
 
@@ -49,7 +53,7 @@ def self_attention(
 ) -> Float[Tensor, "*B n d_v"]:
     """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
     guard.head("self_attention", X, params)
-    Q, K, V = (linear(X, params[f"W_{name}"], params.get(f"b_{name}")) for name in "qkv")
+    Q, K, V = (linear(X, params[f"W_{name}"], params.get(f"b_{name}")) for name in "qkv")  # (4.3)
     return attention(Q, K, V, mask)
 
 
@@ -64,7 +68,7 @@ def additive_attention(
     guard.attention("additive_attention", Q, K, V, mask, same_width=False)
     guard.additive("additive_attention", Q, K, params)
     a, c = linear(Q, params["W_q"]), linear(K, params["W_k"])
-    S = torch.tanh(a[..., :, None, :] + c[..., None, :, :]) @ params["w"]
+    S = torch.tanh(a[..., :, None, :] + c[..., None, :, :]) @ params["w"]  # (4.12)
     return softmax(S, mask) @ V
 
 
@@ -79,7 +83,7 @@ def kernel_attention(
     guard.attention("kernel_attention", Q, K, V, mask)
     guard.number("kernel_attention", low=0, bandwidth=bandwidth)
     gap = Q[..., :, None, :] - K[..., None, :, :]
-    return softmax((gap * gap).sum(dim=-1) / (-2 * bandwidth * bandwidth), mask) @ V
+    return softmax((gap * gap).sum(dim=-1) / (-2 * bandwidth * bandwidth), mask) @ V  # (4.13)
 
 
 class SelfAttention(nn.Module):

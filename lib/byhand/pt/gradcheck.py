@@ -24,6 +24,6 @@ def parity(
     twin = pt_function(*tree.unflatten(tensors).values())
     twin.backward(torch.tensor(dOut))
     auto = {name: (torch.zeros_like(x) if x.grad is None else x.grad).numpy() for name, x in tensors.items()}
-    floor = 1e-3 * max(np.abs(g).max(initial=0.0) for g in auto.values())
+    floor = 1e-3 * max(float(np.abs(g).max(initial=0.0)) for g in auto.values())
     errors = {"forward": relative_error(np.asarray(out), twin.detach().numpy())}
     return errors | {name: relative_error(hand[name], auto[name], floor) for name in tensors}
