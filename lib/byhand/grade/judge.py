@@ -1,0 +1,166 @@
+"""Compare plain arrays with the expected ones.  Nothing here ever sees the answer that made them.
+
+The comparison is our own arithmetic on plain arrays, with functions bound at import: an answer that patches
+np.allclose, or that returns an object equal to everything, changes no verdict.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .model import WrongAnswer
+from .run import Result
+
+_abs, _isfinite, _isnan = np.abs, np.isfinite, np.isnan
+_where, _errstate, _unravel = np.where, np.errstate, np.unravel_index
+_Float = np.float64
+
+
+@dataclass(frozen=True)
+class Verdict:
+    kind: str  # "ok", or the first thing that is wrong
+    text: str = ""
+    detail: tuple[str, ...] = ()  # numbers of the expected answer: for public cases only
+
+    @property
+    def ok(self):
+        return self.kind == "ok"
+
+
+def finish(question, inputs, result):
+    """Where many answers are right, replace the arrays by what the question measures of them."""
+    if question.measure is None or result.kind != "ok":
+        return result
+    for array in result.arrays:
+        if isinstance(array, str):
+            return Result("structure", text=array)
+    try:
+        with _errstate(all="ignore"):
+            return Result("ok", tuple(question.measure(inputs, result.arrays)), result.changed)
+    except WrongAnswer as error:
+        return Result("structure", text=str(error))
+
+
+def judge(question, case, result, expected):
+    """The first thing that is wrong, in the order in which a learner should hear of it."""
+    if result.kind != "ok":
+        return Verdict(result.kind, result.text)
+    looked = [
+        (name, array, right)
+        for name, array, right in zip(question.judged, result.arrays, expected, strict=True)
+        if not case.look or name in case.look
+    ]
+    for stage in (_structure, _shape, _finite, _dtype):
+        for name, array, right in looked:
+            if text := stage(name, array, right):
+                return Verdict(stage.__name__[1:], text)
+    if result.changed:
+        names = ", ".join(result.changed)
+        return Verdict("changed", f"your function changed its input {names} in place; work on a copy")
+    for name, array, right in looked:
+        if verdict := _numbers(name, array, right, case, question.labels):
+            return verdict
+    return Verdict("ok")
+
+
+def _structure(name, array, right):
+    return array if isinstance(array, str) else ""
+
+
+def _shape(name, array, right):
+    return "" if array.shape == right.shape else f"{name} has shape {array.shape}, expected {right.shape}"
+
+
+def _finite(name, array, right):
+    if array.dtype.kind not in "fc" or _isfinite(array).all():
+        return ""
+    what = "nan" if _isnan(array).any() else "inf"
+    return f"{name} contains {what}: {int((~_isfinite(array)).sum())} of {array.size} numbers are not finite"
+
+
+def _dtype(name, array, right):
+    if array.dtype == right.dtype:
+        return ""
+    kinds = {"f": "iu" if right.ndim == 0 else "", "i": "iu"}.get(right.dtype.kind, "")
+    return "" if array.dtype.kind in kinds else f"{name} has dtype {array.dtype}, expected {right.dtype}"
+
+
+def _numbers(name, array, right, case, labels):
+    """None where the arrays agree."""
+    if right.dtype.kind == "f":
+        array = array.astype(_Float)
+        error = _abs(array - right)
+        largest = float(_abs(right).max(initial=0.0))
+        tolerance = case.rtol * largest + case.atol
+    else:
+        error, tolerance = _where(array != right, 1.0, 0.0), 0.0
+    if error.size == 0 or float(error.max()) <= tolerance:
+        return None
+    where = tuple(int(i) for i in _unravel(int(error.argmax()), error.shape))
+    spot = name + (f"[{', '.join(map(str, where))}]" if where else "")
+    digits = 4
+    if right.dtype.kind == "f":
+        text = f"largest error {float(error.max()):.3g} at {spot}"
+        if largest > 0:  # as many digits as it takes to see the difference
+            digits = int(max(4, min(2 - math.log10(float(error.max()) / largest), 12)))
+    else:
+        text = f"{int((error > 0).sum())} of {error.size} wrong, the first at {spot}" if where else f"{name} is wrong"
+    # the row of the worst number, at most eight numbers of it around that number
+    start = max(0, min(where[-1] - 4, right.shape[-1] - 8)) if where else 0
+    mine, theirs = (_row(a[where[:-1]][start : start + 8] if where else a, digits, labels) for a in (array, right))
+    return Verdict("wrong", text, (f"yours     {mine}", f"expected  {theirs}"))
+
+
+def _row(row, digits, labels):
+    items = [row.item()] if row.ndim == 0 else row.tolist()
+    if labels:
+        text = [labels[item] if 0 <= item < len(labels) else str(item) for item in items]
+        return ", ".join(text)
+    # 1e-17 beside 1 is rounding, and differs from one machine to the next
+    noise = 1e-13 * max((abs(item) for item in items), default=0.0)
+    items = [0.0 if abs(item) <= noise or abs(item) < 1e-15 else item for item in items]
+    text = "  ".join(f"{item:.{digits}g}" if isinstance(item, float) else str(item) for item in items)
+    return f"[{text}]" if row.ndim else text
+
+
+def same(question, case, mine, other):
+    """Do two results agree in everything that the case looks at?  Finds the mutant that an answer equals."""
+    if mine.kind != other.kind or mine.changed != other.changed:
+        return False
+    if mine.kind != "ok":
+        return mine.kind == "structure" and mine.text == other.text
+    return all(
+        _same_array(a, b, case)
+        for name, a, b in zip(question.judged, mine.arrays, other.arrays, strict=True)
+        if not case.look or name in case.look
+    )
+
+
+def _same_array(a, b, case):
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str) and a == b
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind not in "fc":
+        return bool((a == b).all())
+    finite = _isfinite(b)
+    if not ((_isfinite(a) == finite) & (_isnan(a) == _isnan(b))).all():
+        return False
+    a, b = a[finite], b[finite]
+    rtol = case.rtol if b.dtype == _Float else max(case.rtol, 1e-5)
+    return bool(b.size == 0 or float(_abs(a - b).max()) <= rtol * float(_abs(b).max()) + case.atol)
+
+
+def recognise(question, cases, results, mutant_results, verdicts):
+    """For each case that failed, the mutant that gives the same wrong answer there; of several, the one that agrees
+    with the answer in most cases.  `mutant_results[m][c]` are the results of mutant m."""
+    agrees = [
+        [same(question, case, mine, theirs) for case, mine, theirs in zip(cases, results, row, strict=True)]
+        for row in mutant_results
+    ]
+    known = []
+    for c, verdict in enumerate(verdicts):
+        candidates = [m for m, row in enumerate(agrees) if not verdict.ok and row[c]]
+        known.append(max(candidates, key=lambda m: sum(agrees[m])) if candidates else None)
+    return known

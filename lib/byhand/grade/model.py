@@ -1,0 +1,85 @@
+"""What an exercise set is made of: data and pure functions, nothing that remembers.
+
+A question has cases and mutants.  A *case* makes input arrays from a seeded generator.  A *mutant* is a known wrong
+answer with the message that names the misconception.  The same objects serve the check in the notebook and a grader
+that runs submissions somewhere else.
+"""
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+NUMPY_ONLY = ("torch", "tensorflow", "jax", "autograd", "scipy", "byhand")
+DISPLAY = b"display"  # the key of the cases that every reader sees
+
+
+class WrongAnswer(Exception):
+    """Raised by `drive` or `measure`: the answer has a form that the question cannot use; the text says why."""
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    make: Callable  # Generator -> dict of inputs, in the order of the arguments
+    says: str  # what is tried, for the report
+    points: int = 0
+    needs: tuple[str, ...] = ()  # cases that must pass before this one is worth running
+    look: tuple[str, ...] = ()  # the outputs that are judged; none named: all
+    guards: str = ""  # hidden cases only: the public case whose points this one can take away
+    rtol: float = 1e-9  # times the largest number of the expected array
+    atol: float = 1e-12
+
+    @property
+    def hidden(self):
+        return bool(self.guards)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    function: Callable
+    message: str
+    section: str
+    caught_by: tuple[str, ...]  # every case here sees a difference from the right answer
+
+
+@dataclass(frozen=True)
+class Question:
+    id: str
+    title: str
+    stub: Callable  # what the learner starts from; it gives name, signature and docstring
+    returns: tuple[str, ...]
+    minutes: int
+    hints: tuple[str, ...]
+    cases: tuple[Case, ...]
+    mutants: tuple[Mutant, ...]
+    forbid: tuple[str, ...] = NUMPY_ONLY
+    drive: Callable | None = None  # (answer, inputs) -> what it returned, where a plain call is not enough
+    measure: Callable | None = None  # (inputs, arrays) -> arrays, where many answers are right
+    measures: tuple[str, ...] = ()  # names of what `measure` returns
+    labels: tuple[str, ...] = ()  # text of the whole numbers 0, 1, … where the answer is a choice
+
+    @property
+    def name(self):
+        return self.stub.__name__
+
+    @property
+    def judged(self):
+        """Names of the arrays that are compared with the expected ones."""
+        return self.measures or self.returns
+
+    @property
+    def public(self):
+        return tuple(case for case in self.cases if not case.hidden)
+
+    @property
+    def points(self):
+        return sum(case.points for case in self.cases)
+
+
+def make_inputs(question, case, key=DISPLAY):
+    """The inputs of a case: the same key gives the same arrays; a grader uses one key per student."""
+    digest = hmac.new(key, f"{question.id}/{case.name}".encode(), "sha256").digest()
+    return case.make(np.random.default_rng(int.from_bytes(digest[:8], "big")))

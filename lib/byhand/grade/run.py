@@ -1,0 +1,121 @@
+"""Run an answer on the inputs of one case and keep nothing of it but plain arrays and text.
+
+Nothing here knows an expected value, so the same function can run inside a sandbox.
+"""
+
+import linecache
+import os
+import re
+import traceback
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from .model import WrongAnswer
+
+# Bound now: an answer that patches numpy later changes nothing here.
+_array, _ndarray, _errstate = np.array, np.ndarray, np.errstate
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_STDLIB = os.path.dirname(os.__file__)
+
+
+@dataclass(frozen=True)
+class Result:
+    kind: str  # "ok", "not attempted", "error" or "structure"
+    arrays: tuple = ()  # one per output: a plain array, or a text that says why there is none
+    changed: tuple[str, ...] = ()  # inputs that were modified in place
+    text: str = ""
+
+
+def run(answer, inputs, question):
+    given = {name: copied(value) for name, value in inputs.items()}
+    # The state of warnings belongs to the learner's notebook; an overflow shows in the numbers anyway.
+    with warnings.catch_warnings(), _errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            returned = question.drive(answer, given) if question.drive else answer(*given.values())
+            result = _collect(returned, question.returns)
+        except KeyboardInterrupt:
+            raise
+        except NotImplementedError:
+            return Result("not attempted")
+        except WrongAnswer as error:
+            return Result("structure", text=str(error))
+        except BaseException as error:  # sys.exit() in an answer must not end the notebook
+            return Result("error", text=describe_error(error))
+    changed = tuple(name for name, value in inputs.items() if _bytes(value) != _bytes(given[name]))
+    return Result(result.kind, result.arrays, changed, result.text)
+
+
+def copied(value):
+    return _array(value) if type(value) is _ndarray else value
+
+
+def _bytes(value):
+    return (value.shape, value.dtype.str, value.tobytes()) if type(value) is _ndarray else None
+
+
+def blank(value):
+    """None, ... and NotImplemented: what a stub returns."""
+    return value is None or value is Ellipsis or value is NotImplemented
+
+
+def _collect(returned, names):
+    if blank(returned):
+        return Result("not attempted")
+    if len(names) == 1:
+        return Result("ok", (_plain(returned, names[0]),))
+    # tuple's and list's own methods: a subclass may lie about its length
+    for kind in (tuple, list):
+        if issubclass(type(returned), kind):
+            values = [kind.__getitem__(returned, i) for i in range(kind.__len__(returned))]
+            break
+    else:
+        return Result("structure", text=f"returned one {_type(returned)}, expected {_listing(names)}")
+    if len(values) != len(names):
+        return Result("structure", text=f"returned {len(values)} values, expected {_listing(names)}")
+    if all(blank(value) for value in values):
+        return Result("not attempted")
+    return Result("ok", tuple(_plain(value, name) for value, name in zip(values, names, strict=True)))
+
+
+def _listing(names):
+    return f"{len(names)}: {', '.join(names)}"
+
+
+def _type(value):
+    return {_ndarray: "array"}.get(type(value), str(type.__dict__["__name__"].__get__(type(value))))
+
+
+def _plain(value, name):
+    if blank(value):
+        return f"{name} is {value!r}, expected an array"
+    try:
+        array = _array(value)  # a copy, and never a subclass
+    except Exception:
+        return f"{name} is a {_type(value)} that is not a regular array"
+    if array.dtype.kind not in "biufc":
+        return f"{name} is a {_type(value)} of dtype {array.dtype}, expected an array of numbers"
+    return array.astype(array.dtype.newbyteorder("="))
+
+
+def describe_error(error):
+    """Type, message and the learner's own line; no frame of ours and no path."""
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    message = re.sub(r"0x[0-9a-fA-F]+", "0x…", message.split("\n")[0])[:200]
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    theirs = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_theirs(frame)]
+    if theirs:
+        frame, number = theirs[-1]
+        line = linecache.getline(frame.f_code.co_filename, number).strip()
+        text += f"\nin {frame.f_code.co_name}, line {number}" + (f":  {line}" if line else "")
+    return text
+
+
+def _is_theirs(frame):
+    path = frame.f_code.co_filename
+    return not (path.startswith((_OURS, _STDLIB, "<frozen", "<__array")) or "site-packages" in path)

@@ -1,0 +1,891 @@
+"""The exercise sets prove themselves, the checker says the right thing, and no answer talks it into a wrong one.
+
+Wrong checkers are kept below (WRONG_ENGINES) and run: each must misjudge one of the probes that ours judges right.
+"""
+
+import ast
+import inspect
+import io
+import linecache
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import byhand.np.attention as library_attention
+import byhand.np.gradcheck as library_gradcheck
+import byhand.np.linear as library_linear
+import byhand.np.softmax as library_softmax
+import make_expected
+import nbformat
+import numpy as np
+import pytest
+from byhand import grade
+from byhand.grade import check, example, hint, learner, summary
+from byhand.grade import examine as examine_module
+from byhand.grade import run as run_module
+from byhand.grade.examine import Report, examine, score
+from byhand.grade.forbid import names_in, names_of
+from byhand.grade.judge import Verdict, judge
+from byhand.grade.model import Case, Mutant, Question, WrongAnswer, make_inputs
+from byhand.grade.run import run
+from byhand.grade.selfcheck import problems
+from byhand.grade.sets import SETS, all_questions, expected_arrays, expected_key, questions_of, references_of
+
+ROOT = Path(__file__).parents[1]
+QUESTIONS = {question.id: question for question in all_questions()}
+REFERENCES = {q.id: references_of(q.id.split(".")[0])[q.name] for q in all_questions()}
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory(monkeypatch):
+    monkeypatch.setattr(learner, "_points", {})
+    monkeypatch.setattr(learner, "_hints", {})
+
+
+# ---------------------------------------------------------------- a small question to try the engine on
+
+
+def pair(X, y):
+    """P = 2 X (3, 4) and s = column sums of X, plus y, (4,)."""
+    ...
+
+
+def right_pair(X, y):
+    return 2 * X, X.sum(axis=0) + y
+
+
+def make_pair(rng):
+    return {"X": rng.normal(size=(3, 4)), "y": rng.normal(size=4)}
+
+
+TOY = Question(
+    id="99.1",
+    title="A pair",
+    stub=pair,
+    returns=("P", "s"),
+    minutes=1,
+    hints=("one", "two"),
+    cases=(
+        Case("values", make_pair, "three rows", 2),
+        Case("sum", make_pair, "the sum alone", 1, needs=("values",), look=("s",)),
+        Case("more", make_pair, "again", guards="values"),
+    ),
+    mutants=(
+        Mutant("triple", lambda X, y: (3 * X, X.sum(axis=0) + y), "This is 3 X.", "9.1", ("values", "more")),
+        Mutant("rows", lambda X, y: (2 * X, X.sum(axis=1)), "Rows are summed.", "9.2", ("values", "sum", "more")),
+        Mutant("y forgotten", lambda X, y: (2 * X, X.sum(axis=0)), "y is missing.", "9.3", ("values", "sum")),
+    ),
+)
+
+
+def toy_expected(case, question=TOY):
+    return tuple(np.asarray(a) for a in right_pair(**make_inputs(question, case)))
+
+
+def toy_report(answer, cases=None, question=TOY):
+    return Report(question, examine(question, answer, lambda case: toy_expected(case, question), cases))
+
+
+def first_kind(answer):
+    return toy_report(answer).outcomes[0].verdict.kind
+
+
+# ---------------------------------------------------------------- the sets
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_set_proves_itself(set_id):
+    assert grade.selfcheck(set_id) == []
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_set_is_large_enough_and_numbered(set_id):
+    questions = questions_of(set_id)
+    assert [q.id for q in questions] == [f"{set_id}.{i + 1}" for i in range(len(questions))] and len(questions) >= 5
+
+
+def test_names_find_one_question():
+    names = [q.name for q in all_questions()]
+    assert len(set(names)) == len(names)
+
+
+BROKEN_SETS = {
+    "does not get full marks": dict(reference=lambda X, y: (3 * X, X.sum(axis=0) + y)),
+    "loses no marks": dict(mutants=(*TOY.mutants, Mutant("fine", right_pair, "?", "9.1", ()))),
+    "passes the case 'sum'": dict(mutants=(*TOY.mutants[1:], replace(TOY.mutants[0], caught_by=("sum",)))),
+    "triggers the messages ['triple']": dict(mutants=(*TOY.mutants, replace(TOY.mutants[0], name="again"))),
+    "kills no mutant": dict(mutants=(TOY.mutants[0],) * 3),
+    "the stub must get no point": dict(stub=right_pair),
+    "must guard a public case": dict(cases=(*TOY.cases, Case("x", make_pair, "", guards="nothing"))),
+    "has no points": dict(cases=(*TOY.cases, Case("x", make_pair, ""))),
+    "needs a case that does not come before": dict(cases=(*TOY.cases, Case("x", make_pair, "", 1, ("y",)))),
+    "two cases have one name": dict(cases=(TOY.cases[0], *TOY.cases)),
+    "three mutants": dict(mutants=TOY.mutants[:2]),
+}
+
+
+def toy_problems(reference=right_pair, **changes):
+    question = replace(TOY, **changes)
+    return list(problems(question, reference, lambda question, case: toy_expected(case, question)))
+
+
+def test_selfcheck_accepts_a_sound_question():
+    assert toy_problems() == []
+
+
+@pytest.mark.parametrize("complaint", BROKEN_SETS)
+def test_selfcheck_finds(complaint):
+    assert any(complaint in text for text in toy_problems(**BROKEN_SETS[complaint]))
+
+
+def test_cases_are_the_same_every_time_and_differ_by_key():
+    for question in all_questions():
+        for case in question.cases:
+            once, again = make_inputs(question, case), make_inputs(question, case)
+            assert [run_module._bytes(v) for v in once.values()] == [run_module._bytes(v) for v in again.values()]
+    values = TOY.cases[0]
+    assert not np.array_equal(make_inputs(TOY, values)["X"], make_inputs(TOY, values, b"ann")["X"])
+
+
+# ---------------------------------------------------------------- the right answers
+
+
+def test_stored_arrays_are_those_of_the_references():
+    for set_id in SETS:
+        for question in questions_of(set_id):
+            for case in question.public:
+                inputs = make_inputs(question, case)
+                result = examine_module.finish(question, inputs, run(REFERENCES[question.id], inputs, question))
+                for mine, stored in zip(result.arrays, expected_arrays(question, case), strict=True):
+                    assert mine.dtype == stored.dtype and mine.shape == stored.shape
+                    assert np.abs(mine - stored).max() <= 1e-11 * np.abs(stored).max() + 1e-15
+
+
+def test_stored_files_hold_the_public_cases_alone():
+    for set_id in SETS:
+        stored = set(np.load(make_expected.expected_path(set_id), allow_pickle=False).files)
+        assert stored == {expected_key(q, c, n) for q in questions_of(set_id) for c in q.public for n in q.judged}
+
+
+def test_expected_files_do_not_depend_on_order_or_clock():
+    arrays = {"b": np.arange(3.0), "a": np.array(2)}
+    first = make_expected.to_bytes(arrays)
+    assert first == make_expected.to_bytes(dict(reversed(arrays.items())))
+    assert [i.date_time[0] for i in zipfile.ZipFile(io.BytesIO(first)).infolist()] == [1980, 1980]
+    assert np.array_equal(np.load(io.BytesIO(first))["b"], arrays["b"])
+
+
+def test_rounding_keeps_twelve_digits_and_drops_noise():
+    assert make_expected.rounded(np.array([1 / 3, 1e-17, 5e-12])).tolist() == [0.333333333333, 0.0, 5e-12]
+
+
+def test_make_expected_notices_a_stale_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(make_expected, "expected_path", lambda set_id: tmp_path / f"{set_id}.npz")
+    assert make_expected.main(["--check"]) == 1 and not list(tmp_path.iterdir())
+    assert make_expected.main([]) == 0 and make_expected.main(["--check"]) == 0
+    assert "written" in capsys.readouterr().out
+
+
+def of_library(question_id, inputs):
+    """What the library says to the inputs of a case; it was written by other hands than the references."""
+    i = inputs
+    match question_id:
+        case "00.1":
+            return library_linear.linear_backward(i["dY"], library_linear.LinearCache(i["X"], i["W"], True))
+        case "00.2":
+            return (library_linear.unbroadcast(i["dY"], i["dY"].shape[-1:]),)
+        case "00.3":
+            return (library_linear.unbroadcast(i["dY"], i["shape"]),)
+        case "00.4":
+            return (library_linear.scatter_add_forward(i["dY"], i["ids"], i["size"])[0],)
+        case "00.5":
+            question, slopes = QUESTIONS["00.5"], library_gradcheck.numerical_gradient
+            i = {**i, "X": i["X"].astype(np.float64)}
+            return (question.drive(slopes, i),)
+        case "04.1":
+            O, cache = library_attention.attention_forward(i["Q"], i["K"], i["V"], i.get("mask"))
+            return O, cache.A
+        case "04.2":
+            return (library_softmax.softmax_backward(i["dA"], library_softmax.SoftmaxCache(i["A"])),)
+        case "04.3":
+            scale = float(1 / np.sqrt(i["Q"].shape[-1]))
+            cache = library_attention.AttentionCache(i["Q"], i["K"], i["V"], i["A"], scale)
+            return library_attention.attention_backward(i["dO"], cache)
+        case "04.4":
+            scale = float(1 / np.sqrt(i["Q"].shape[-1]))
+            dS = i["dS"]
+            dQ, dK = scale * dS @ i["K"], scale * dS.T @ i["Q"]
+            return tuple(library_linear.unbroadcast(d, d.shape[1:]) for d in (dQ, dK, i["A"].T @ i["dO"]))
+        case "04.8":
+            params = {"W_q": i["W_q"], "W_k": i["W_k"], "w": i["w"]}
+            V = i["K"]
+            _, cache = library_attention.additive_attention_forward(i["Q"], i["K"], V, params)
+            return cache.T @ i["w"], cache.A
+
+
+@pytest.mark.parametrize("question_id", ["00.1", "00.2", "00.3", "00.4", "00.5", *(f"04.{k}" for k in (1, 2, 3, 4, 8))])
+def test_library_agrees_with_the_reference(question_id):
+    question = QUESTIONS[question_id]
+    for case in question.cases:
+        inputs = make_inputs(question, case)
+        right = run(REFERENCES[question_id], inputs, question).arrays
+        for a, b in zip(of_library(question_id, inputs), right, strict=True):
+            assert a.shape == b.shape and np.abs(a - b).max() <= 1e-9 * np.abs(b).max() + 1e-12, case.name
+
+
+def test_self_attention_of_the_library_gives_the_bias_gradients_of_04_4():
+    rng = np.random.default_rng(3)
+    params = {f"W_{c}": rng.normal(size=(5, 3)) for c in "qkv"} | {f"b_{c}": rng.normal(size=3) for c in "qkv"}
+    X, dO = rng.normal(size=(4, 5)), rng.normal(size=(4, 3))
+    _, cache = library_attention.self_attention_forward(X, params)
+    _, grads = library_attention.self_attention_backward(dO, cache)
+    Q, K, V, A, _ = cache.attention
+    dS = REFERENCES["04.2"](dO @ V.T, A)
+    for name, db in zip("qkv", REFERENCES["04.4"](dO, dS, A, Q, K), strict=True):
+        assert np.abs(grads[f"b_{name}"] - db).max() < 1e-12
+    assert np.abs(grads["b_k"]).max() < 1e-14 < np.abs(grads["b_q"]).max()
+
+
+def test_rows_are_the_columns_transposed():
+    i = make_inputs(QUESTIONS["00.7"], QUESTIONS["00.7"].cases[0])
+    X = i["X"].T  # from here on the text's own letters and shapes
+    Q, K, V = (i[f"W_{c}"] @ X + i[f"b_{c}"][:, None] for c in "qkv")
+    S = np.where(np.triu(np.ones((4, 4))) > 0, K.T @ Q / np.sqrt(3), -np.inf)
+    A = np.exp(S) / np.exp(S).sum(axis=0)
+    O_rows, A_rows = REFERENCES["00.7"](*i.values())
+    assert np.abs(A_rows - A.T).max() < 1e-12 and np.abs(O_rows - (V @ A).T).max() < 1e-12
+
+
+def test_best_step_has_the_smallest_bound():
+    eps, f, f3 = 2.0**-52, -3.0, 0.7
+
+    def bound(h):
+        return eps * abs(f) / h + h * h * abs(f3) / 6
+
+    h, least = REFERENCES["00.8"](eps, f, f3)
+    around = h * np.geomspace(0.5, 2, 2001)
+    assert abs(around[bound(around).argmin()] / h - 1) < 1e-3 and abs(bound(h) - least) < 1e-15 * least * 10
+    for mutant in QUESTIONS["00.8"].mutants:
+        wrong_h, wrong_bound = mutant.function(eps, f, f3)
+        assert not (wrong_h > 0 and bound(wrong_h) <= least * (1 + 1e-9) and abs(wrong_bound / least - 1) < 1e-9)
+
+
+def test_variance_of_a_score_is_what_a_million_scores_show():
+    rng, arguments = np.random.default_rng(0), (6, 1.5, 0.5, -1.0, 2.0)
+    d, mean_q, var_q, mean_k, var_k = arguments
+    q = mean_q + np.sqrt(var_q) * rng.normal(size=(200_000, d))
+    k = mean_k + np.sqrt(var_k) * rng.normal(size=(200_000, d))
+    measured = (q * k).sum(axis=1).var()
+    assert abs(measured / REFERENCES["04.6"](*arguments) - 1) < 0.02
+    assert all(abs(measured / mutant.function(*arguments) - 1) > 0.02 for mutant in QUESTIONS["04.6"].mutants)
+
+
+def test_the_two_right_layers_of_00_6_are_right_and_the_five_wrong_ones_pass_all_ones():
+    cases = sys.modules["byhand.grade.sets.s00_gradcheck.cases"]
+    rng = np.random.default_rng(5)
+    X, dY = np.arange(2, 5)[:, None] * rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    for position, (name, (forward, backward)) in enumerate(cases.LAYERS.items()):
+        def loss(moved, upstream, forward=forward):
+            return float((upstream * forward(moved)).sum())
+
+        random = np.abs(backward(dY, X) - REFERENCES["00.5"](lambda x: loss(x, dY), X)).max()  # noqa: B023
+        ones = np.ones_like(X)
+        fooled = np.abs(backward(ones, X) - REFERENCES["00.5"](lambda x: loss(x, ones), X)).max()  # noqa: B023
+        assert (random < 1e-8) == (position < 2) and fooled < 1e-8, name
+
+
+# ---------------------------------------------------------------- what the learner is told, and in which order
+
+FAULTS = ("error", "structure", "shape", "finite", "dtype", "changed", "known", "wrong")
+
+
+def faulty(*faults):
+    """An answer to TOY with these faults, all at once."""
+
+    def answer(X, y):
+        P, s = (3 if "known" in faults else 2) * X, X.sum(axis=0) + y
+        if "wrong" in faults:
+            P[0, 0] += 1e-6
+        if "changed" in faults:
+            X[0, 0] += 1
+        if "dtype" in faults:
+            s = s.astype(np.float32)
+        if "finite" in faults:
+            s[1] = np.nan
+        if "shape" in faults:
+            s = s[None]
+        if "error" in faults:
+            raise ValueError("no luck")
+        return (P, s, s) if "structure" in faults else (P, s)
+
+    return answer
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_of_many_faults_the_first_is_reported(fault):
+    later = FAULTS[FAULTS.index(fault) :]
+    wanted = "wrong" if fault == "known" else fault
+    assert first_kind(faulty(fault)) == wanted
+    assert first_kind(faulty(*later)) == wanted
+
+
+SAID = {
+    "error": "ValueError: no luck\n        in answer, line",
+    "structure": "returned 3 values, expected 2: P, s",
+    "shape": "s has shape (1, 4), expected (4,)",
+    "finite": "s contains nan: 1 of 4 numbers are not finite",
+    "dtype": "s has dtype float32, expected float64",
+    "changed": "changed its input X in place",
+    "known": "This is 3 X.  -> section 9.1",
+    "wrong": "largest error 1e-06 at P[0, 0]",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_message(fault):
+    text = repr(toy_report(faulty(fault)))
+    assert SAID[fault] in text and "99.1  pair  " in text
+    assert ("This is 3 X" in text) == (fault == "known")
+
+
+def test_right_answer_gets_full_marks():
+    report = toy_report(right_pair)
+    assert (report.points, report.max_points, report.passed) == (3, 3, True)
+    assert "ok    values  three rows" in repr(report) and "FAIL" not in repr(report)
+
+
+def test_numbers_of_a_public_case_are_shown():
+    lines = repr(toy_report(faulty("known"))).splitlines()
+    X = make_inputs(TOY, TOY.cases[0])["X"]
+    row = np.abs(X).max(axis=1).argmax()  # 3 X is farthest from 2 X where X is largest
+    assert f"        yours     [{'  '.join(f'{3 * x:.4g}' for x in X[row])}]" in lines
+    assert f"        expected  [{'  '.join(f'{2 * x:.4g}' for x in X[row])}]" in lines
+
+
+def test_nearly_equal_numbers_are_shown_with_the_digits_that_differ():
+    lines = repr(toy_report(faulty("wrong"))).splitlines()
+    mine, theirs = (line.split("[")[1] for line in lines if "yours" in line or "expected" in line)
+    assert mine != theirs
+
+
+def test_a_hidden_case_shows_no_numbers_but_names_the_mistake():
+    hidden = [case for case in TOY.cases if case.hidden]
+    text = repr(toy_report(faulty("known"), hidden))
+    assert "This is 3 X" in text and "FAIL" in text and "yours" not in text and "expected  " not in text
+    assert "yours" in repr(toy_report(faulty("known")))
+
+
+def test_a_hidden_case_takes_away_the_points_it_guards():
+    def only_displayed(X, y):
+        seen = np.array_equal(X, make_inputs(TOY, TOY.cases[0])["X"])
+        return right_pair(X, y) if seen else (0 * X, X.sum(axis=0) + y)
+
+    public, everything = toy_report(only_displayed), toy_report(only_displayed, TOY.cases)
+    assert public.points == 3 and everything.points == 1 == score(TOY, everything.outcomes)
+
+
+def test_a_case_that_needs_a_failed_one_is_not_run():
+    ran = []
+
+    def answer(X, y):
+        ran.append(1)
+        return 3 * X, X.sum(axis=0) + y
+
+    assert "  not run: sum (fix 'values' first)" in repr(toy_report(answer)) and len(ran) == 1
+
+
+def test_a_mistake_is_explained_once():
+    text = repr(check("00.2", lambda dY: dY.sum(axis=0)))
+    assert text.count("Only the first axis is summed") == 1 and "The same mistake as in 'rank 3'." in text
+
+
+@pytest.mark.parametrize("value", [None, ..., NotImplemented, (None, None), [..., ...]])
+def test_not_attempted(value):
+    assert repr(toy_report(lambda X, y: value)) == "99.1  pair  0 / 3 points  not attempted"
+
+
+def test_not_implemented_error_is_not_attempted():
+    def answer(X, y):
+        raise NotImplementedError("later")
+
+    assert "not attempted" in repr(toy_report(answer))
+
+
+def test_an_answer_that_returns_nothing_in_one_case_was_attempted():
+    def answer(X, y):
+        return None if np.array_equal(X, make_inputs(TOY, TOY.cases[1])["X"]) else right_pair(X, y)
+
+    assert "returned None" in repr(toy_report(answer)) and toy_report(answer).points == 2
+
+
+def test_one_missing_output_is_named():
+    assert "s is None, expected an array" in repr(toy_report(lambda X, y: (2 * X, None)))
+
+
+def test_missing_answer_is_not_attempted():
+    assert "not attempted (pass your answer" in repr(check("04.1"))
+
+
+def test_error_shows_the_learners_own_line_and_no_path():
+    source = "import numpy as np\ndef answer(X, y):\n    return helper(X), y\ndef helper(X):\n    return np.dot(X, X)\n"
+    linecache.cache["cell-7"] = (len(source), None, source.splitlines(keepends=True), "cell-7")
+    scope = {}
+    exec(compile(source, "cell-7", "exec"), scope)
+    text = repr(toy_report(scope["answer"]))
+    assert "in helper, line 5:  return np.dot(X, X)" in text
+    assert "ValueError: shapes (3,4) and (3,4) not aligned" in text
+    assert "/" not in text.replace("0 / 3 points", "") and "Traceback" not in text
+
+
+def test_error_inside_a_callback_of_ours_shows_the_call():
+    def answer(f, X, h=1e-5):
+        return f("not an array")
+
+    text = repr(check("00.5", answer))
+    assert 'in answer, line' in text and 'return f("not an array")' in text
+
+
+def test_addresses_do_not_reach_the_report():
+    def answer(X, y):
+        raise RuntimeError(f"{object()!r}")
+
+    assert "0x…" in repr(toy_report(answer))
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), RecursionError("deep")])
+def test_an_answer_cannot_end_the_notebook(error):
+    def answer(X, y):
+        raise error
+
+    assert first_kind(answer) == "error"
+
+
+def test_the_stop_button_still_works():
+    def answer(X, y):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        toy_report(answer)
+
+
+def test_an_error_that_cannot_be_printed_is_reported():
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+
+    def answer(X, y):
+        raise Mute
+
+    assert "Mute" in repr(toy_report(answer))
+
+
+# ---------------------------------------------------------------- answers that would talk the checker into points
+
+
+class EqualToEverything:
+    def __eq__(self, other):
+        return True
+
+    def __le__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return 0
+
+    def all(self):
+        return True
+
+
+class Liar(np.ndarray):
+    """Says that it has any shape you like, and that every difference from it is zero."""
+
+    shape = property(lambda self: (3, 4))
+    dtype = property(lambda self: np.dtype("float64"))
+
+    def __array_ufunc__(self, *args, **kwargs):
+        return np.zeros((3, 4))
+
+    def __eq__(self, other):
+        return np.ones((3, 4), bool)
+
+    def astype(self, dtype):
+        return self
+
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("the checker asked the liar")
+
+
+class LongTuple(tuple):
+    def __len__(self):
+        return 2
+
+    def __iter__(self):
+        return iter(right_pair(**make_inputs(TOY, TOY.cases[0])))
+
+
+PATCHED = ("allclose", "array_equal", "abs", "max", "isfinite", "where")
+
+
+def patching(X, y):
+    for name in PATCHED:
+        setattr(np, name, lambda *args, **kwargs: True)
+    return 3 * X, X.sum(axis=0) + y
+
+
+def zeros_as(kind):
+    return lambda X, y: (np.zeros((2, 2)).view(kind), X.sum(axis=0) + y)
+
+
+PROBES = {  # answer to TOY, and what must be said about its first case
+    "right": (right_pair, "ok"),
+    "right, in a list": (lambda X, y: list(right_pair(X, y)), "ok"),
+    "right but for rounding": (lambda X, y: (2 * X * (1 + 1e-14), X.sum(axis=0) + y), "ok"),
+    "relative error 1e-6": (lambda X, y: (2 * X * (1 + 1e-6), X.sum(axis=0) + y), "wrong"),
+    "second output wrong": (lambda X, y: (2 * X, X.sum(axis=0) - y), "wrong"),
+    "input changed": (faulty("changed"), "changed"),
+    "an axis too many": (faulty("shape"), "shape"),
+    "a number where an array is due": (lambda X, y: (2 * X, 0.0), "shape"),
+    "nan": (faulty("finite"), "finite"),
+    "float32": (lambda X, y: ((2 * X), (X.sum(axis=0) + y).astype(np.float32)), "dtype"),
+    "complex": (lambda X, y: (2 * X + 0j, X.sum(axis=0) + y), "dtype"),
+    "too many outputs": (faulty("structure"), "structure"),
+    "one array for two": (lambda X, y: np.stack([X, X]), "structure"),
+    "equal to everything": (lambda X, y: (EqualToEverything(), EqualToEverything()), "structure"),
+    "array of objects": (lambda X, y: (np.full((3, 4), EqualToEverything(), object), y), "structure"),
+    "a lying array": (zeros_as(Liar), "shape"),
+    "a lying tuple": (lambda X, y: LongTuple((0, 0, 0)), "structure"),
+    "patched numpy": (patching, "wrong"),
+    "text": (lambda X, y: ("P", "s"), "structure"),
+    "ragged list": (lambda X, y: ([[1.0], [2.0, 3.0]], y), "structure"),
+}
+
+
+def misjudged(monkeypatch):
+    """The probes of which the engine, as it is patched now, says something wrong."""
+    found = set()
+    for name, (answer, wanted) in PROBES.items():
+        with monkeypatch.context() as patch:
+            for patched in PATCHED:
+                patch.setattr(np, patched, getattr(np, patched))  # put back after the answer that patches
+            try:
+                said = first_kind(answer)
+            except Exception as error:
+                said = type(error).__name__
+        if said != wanted:
+            found.add(name)
+    return found
+
+
+def test_no_answer_fools_the_checker(monkeypatch):
+    assert misjudged(monkeypatch) == set()
+
+
+@pytest.mark.parametrize("name", ["Liar", "EqualToEverything"])
+def test_the_hostile_objects_do_fool_a_naive_comparison(name):
+    wrong = {"Liar": np.zeros((2, 2)).view(Liar), "EqualToEverything": EqualToEverything()}[name]
+    assert np.all(wrong == np.ones((3, 4)))
+
+
+def judging(**changes):
+    """Our judge with some of what it sees changed."""
+
+    def engine(question, case, result, expected):
+        case = replace(case, **changes.get("case", {}))
+        if changes.get("drop_changed"):
+            result = replace(result, changed=())
+        return judge(question, case, result, expected)
+
+    return engine
+
+
+def allclose_judge(question, case, result, expected):
+    verdict = judge(question, case, result, expected)
+    late = verdict.kind == "wrong" and all(np.allclose(a, b) for a, b in zip(result.arrays, expected, strict=True))
+    return Verdict("ok") if late else verdict
+
+
+def bitwise_judge(question, case, result, expected):
+    verdict = judge(question, case, result, expected)
+    same = all(np.array_equal(a, b) for a, b in zip(result.arrays, expected, strict=True))
+    return Verdict("wrong") if verdict.ok and not same else verdict
+
+
+def broadcasting_judge(question, case, result, expected):
+    if result.kind == "ok" and not any(isinstance(a, str) for a in result.arrays):
+        try:
+            spread = tuple(np.broadcast_to(a, b.shape) for a, b in zip(result.arrays, expected, strict=True))
+        except ValueError:
+            try:  # (1, 4) against (4,)
+                spread = tuple(np.reshape(a, b.shape) for a, b in zip(result.arrays, expected, strict=True))
+            except ValueError:
+                spread = result.arrays
+        result = replace(result, arrays=spread)
+    return judge(question, case, result, expected)
+
+
+def nan_blind_judge(question, case, result, expected):
+    verdict = judge(question, case, result, expected)
+    return Verdict("ok") if verdict.kind == "finite" else verdict
+
+
+def any_dtype_judge(question, case, result, expected):
+    arrays = tuple(
+        a.astype(b.dtype) if not isinstance(a, str) and a.dtype.kind == "f" else a
+        for a, b in zip(result.arrays, expected, strict=False)
+    )
+    return judge(question, case, replace(result, arrays=arrays), expected)
+
+
+def operator_judge(question, case, result, expected):
+    if result.kind != "ok":
+        return Verdict(result.kind)
+    return Verdict("ok" if all(np.all(a == b) for a, b in zip(result.arrays, expected, strict=True)) else "wrong")
+
+
+WRONG_ENGINES = {  # what is patched, and a probe that must give the wrong engine away
+    "np.allclose with its own tolerance": ({"examine.judge": allclose_judge}, "relative error 1e-6"),
+    "np.allclose, looked up late": ({"examine.judge": allclose_judge}, "patched numpy"),
+    "bitwise equality": ({"examine.judge": bitwise_judge}, "right but for rounding"),
+    "first output only": ({"examine.judge": judging(case={"look": ("P",)})}, "second output wrong"),
+    "in-place changes ignored": ({"examine.judge": judging(drop_changed=True)}, "input changed"),
+    "loose tolerance": ({"examine.judge": judging(case={"rtol": 1e-4})}, "relative error 1e-6"),
+    "shapes broadcast": ({"examine.judge": broadcasting_judge}, "an axis too many"),
+    "nan passes": ({"examine.judge": nan_blind_judge}, "nan"),
+    "dtype ignored": ({"examine.judge": any_dtype_judge}, "float32"),
+    "inputs not copied": ({"run.copied": lambda value: value}, "input changed"),
+    "subclasses kept": ({"run._array": np.asanyarray}, "a lying array"),
+    "compares with ==": (
+        {"run._plain": lambda value, name: value, "examine.judge": operator_judge},
+        "equal to everything",
+    ),
+    "believes len()": (
+        {"run._collect": lambda value, names: run_module.Result("ok", tuple(np.array(v) for v in value))},
+        "a lying tuple",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", WRONG_ENGINES)
+def test_a_wrong_engine_is_found_out(engine, monkeypatch):
+    patches, probe = WRONG_ENGINES[engine]
+    for target, function in patches.items():
+        module, name = target.split(".")
+        monkeypatch.setattr({"examine": examine_module, "run": run_module}[module], name, function)
+    assert probe in misjudged(monkeypatch)
+
+
+def test_patching_the_judge_in_a_module_is_seen():
+    """WRONG_ENGINES patch names; were the engine to look them up elsewhere, every wrong engine would be ours."""
+    assert examine_module.judge is judge and examine_module.run is run
+
+
+def test_a_lying_measurement_is_refused():
+    question = QUESTIONS["04.5"]
+    assert "Q has shape (2,)" in repr(check(question.id, lambda n, d_k, r: (np.ones(2), np.ones(2))))
+    assert "nan or inf" in repr(check(question.id, lambda n, d_k, r: (np.full((n, d_k), np.nan), np.ones((n, d_k)))))
+    with pytest.raises(WrongAnswer):
+        question.measure({}, (np.ones((200, 2)), np.ones((200, 2))))
+
+
+@pytest.mark.parametrize(
+    ("question_id", "answer", "said"),
+    [
+        ("00.6", lambda f, b, X, rng: 1e-9, "a float for the layer 'LayerNorm, right', expected True or False"),
+        ("00.6", lambda f, b, X, rng: EqualToEverything(), "returned a EqualToEverything"),
+        ("04.7", lambda Q, K, A, d_model: "no idea", "matrix 0: returned 'no idea', expected one of: correct"),
+        ("04.7", lambda Q, K, A, d_model: EqualToEverything(), "matrix 0: returned a EqualToEverything"),
+    ],
+)
+def test_choices_are_checked(question_id, answer, said):
+    assert said in repr(check(question_id, answer))
+
+
+# ---------------------------------------------------------------- names that are not allowed
+
+
+def uses_helper(Q):
+    return helper_with_torch(Q)
+
+
+def helper_with_torch(Q):
+    import torch.nn.functional as F
+
+    return F.softmax(Q)
+
+
+def uses_library(Q):
+    return library_attention.attention_forward(Q, Q, Q)
+
+
+def test_forbidden_names_are_found_in_helpers_and_aliases():
+    assert "torch" in names_of(uses_helper) and "byhand" in names_of(uses_library)
+    alias = eval("lambda: forward(1)", {"forward": inspect.unwrap(library_softmax.softmax_forward)})
+    assert "byhand" in names_of(alias)
+    assert "torch" not in names_of(right_pair) and names_of(3) == set()
+
+
+def test_forbidden_names_are_found_in_source():
+    source = "import torch.nn as nn\nfrom scipy import special as sp\ndef f(x):\n    return np.diag(x)\n"
+    assert {"torch", "scipy", "diag"} <= names_in(source) and "outer" not in names_in(source)
+
+
+def test_forbidden_answers_are_not_run():
+    def softmax_vjp(dA, A):
+        ran.append(1)
+        return np.array([row @ (np.diag(a) - np.outer(a, a)) for row, a in zip(dA, A, strict=True)])
+
+    ran = []
+    report = check(softmax_vjp)
+    assert report.points == 0 and not ran and "uses diag, outer, which this exercise does not allow" in repr(report)
+
+
+# ---------------------------------------------------------------- what the learner calls
+
+
+def test_check_finds_the_exercise_by_name_or_id():
+    def renamed(dY):
+        return dY.reshape(-1, dY.shape[-1]).sum(axis=0)
+
+    def bias_gradient(dY):
+        return renamed(dY)
+
+    assert check(bias_gradient).passed and check("00.2", renamed).passed and check("bias_gradient", renamed).passed
+    assert check("00.2", lambda dY: renamed(dY)).passed
+
+
+def test_unknown_exercises_are_answered_with_a_list():
+    for wrong in (lambda: check(right_pair), lambda: check("04.99", right_pair), lambda: hint("nothing")):
+        with pytest.raises(ValueError, match=r"(?s)no exercise is called .*00\.1  linear_backward.*04\.1  attention"):
+            wrong()
+    with pytest.raises(ValueError, match="give the id"):
+        check(3.0)
+    with pytest.raises(ValueError, match="the sets are 00, 04"):
+        summary("07")
+
+
+@pytest.mark.parametrize(
+    ("right", "value", "wrong"), [(0.5, 0.5, 0.25), (2, 2, 3), (np.eye(2), [[1.0, 0.0], [0.0, 1.0]], np.ones((2, 2)))]
+)
+def test_an_answer_need_not_be_a_function(right, value, wrong):
+    question = replace(TOY, returns=("x",), drive=lambda answer, inputs: answer, mutants=())
+
+    def outcome(answer):
+        return examine(question, answer, lambda case: (np.array(right),), question.public[:1])[0].verdict.kind
+
+    assert outcome(value) == "ok" and outcome(wrong) == "wrong" and outcome(None) == "not attempted"
+
+
+def test_hints_come_one_level_at_a_time(capsys):
+    for wanted in (1, 2, 2):
+        hint("04.2")
+        assert capsys.readouterr().out == f"04.2, hint {wanted} of 2: {QUESTIONS['04.2'].hints[wanted - 1]}\n"
+    hint("softmax_vjp", level=1)
+    assert "hint 1 of 2" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="level is 3, expected 1 to 2"):
+        hint("04.2", level=3)
+
+
+def test_summary_adds_what_was_checked(capsys):
+    check("04.6", REFERENCES["04.6"])
+    check("04.2", lambda dA, A: A * dA)
+    summary("04")
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 9 and out[1].startswith("04.2   0 / 4") and out[5].startswith("04.6   3 / 3")
+    assert out[0].startswith("04.1   – / 5") and out[-1] == "total 3 / 37"
+
+
+def test_example_gives_fresh_inputs():
+    first = example("04.1", "mask")
+    first["Q"][:] = 0
+    assert list(first) == ["Q", "K", "V", "mask"] and np.abs(example("04.1", "mask")["Q"]).max() > 0
+    with pytest.raises(ValueError, match="it has values, large scores, mask"):
+        example("04.1", "padded batch")  # a hidden case
+
+
+def test_reports_are_the_same_every_time():
+    wrong = QUESTIONS["04.3"].mutants[0].function
+    assert repr(check("04.3", wrong)) == repr(check("04.3", wrong)) and "0x" not in repr(check("04.3", wrong))
+
+
+# ---------------------------------------------------------------- the notebooks
+
+NOTEBOOKS = {set_id: ROOT / "book" / "exercises" / f"{folder[1:]}.ipynb" for set_id, folder in SETS.items()}
+
+
+def cells_of(set_id, kind):
+    nb = nbformat.read(NOTEBOOKS[set_id], as_version=4)
+    return [cell for cell in nb.cells if cell.cell_type == kind]
+
+
+def work_through(set_id, solutions):
+    """Run a notebook's code cells, with solutions in the place of stubs; the values of the cells' last lines."""
+    scope, shown = {"__name__": "notebook"}, []
+    for cell in cells_of(set_id, "code"):
+        body = ast.parse(cell.source).body
+        if len(body) == 1 and isinstance(body[0], ast.FunctionDef) and body[0].name in solutions:
+            body = ast.parse(solutions[body[0].name]).body
+        last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+        exec(compile(ast.Module(body, []), "cell", "exec"), scope)
+        shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), scope) if last else None)
+    return [value for value in shown if isinstance(value, Report)]
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_notebook_solved_with_the_references_gets_full_marks(set_id, capsys):
+    module = inspect.getmodule(inspect.unwrap(next(iter(references_of(set_id).values()))))
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    reports = work_through(set_id, {q.name: source for q in questions_of(set_id)})
+    assert [r.question.id for r in reports] == [q.id for q in questions_of(set_id)]
+    assert all(r.passed for r in reports), reports
+    total = sum(q.points for q in questions_of(set_id))
+    assert f"total {total} / {total}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_notebook_as_it_stands_is_not_attempted(set_id, capsys):
+    reports = work_through(set_id, {})
+    assert len(reports) == len(questions_of(set_id)) and all(repr(r).endswith("not attempted") for r in reports)
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_notebook_has_the_stubs_of_the_set_word_for_word(set_id):
+    sources = [cell.source for cell in cells_of(set_id, "code")]
+    for question in questions_of(set_id):
+        at = sources.index(inspect.getsource(inspect.unwrap(question.stub)).rstrip())
+        assert sources[at + 1] == f"check({question.name})" and sources[at + 2] == f'# hint("{question.id}")'
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_reference_has_the_arguments_of_the_stub(set_id):
+    for question in questions_of(set_id):
+        reference = references_of(set_id)[question.name]
+        assert inspect.signature(reference) == inspect.signature(inspect.unwrap(question.stub))
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_notebook_states_title_points_and_minutes(set_id):
+    text = "\n".join(cell.source for cell in cells_of(set_id, "markdown"))
+    for q in questions_of(set_id):
+        assert f"{q.title}\n\n*{q.points} points, about {q.minutes} minutes*" in text and f"## {q.id} · " in text
+    assert f"](../{NOTEBOOKS[set_id].name})" in text
+
+
+# ---------------------------------------------------------------- the wheel
+
+
+def test_the_wheel_has_the_expected_arrays_and_no_right_answer(tmp_path):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    for path in (ROOT / "lib" / "byhand").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            copy = tmp_path / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, "out"], cwd=tmp_path, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "out").glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"byhand/grade/sets/{folder}/expected.npz" for folder in SETS.values()} <= set(names)
+    assert [name for name in names if "reference" in name] == []
