@@ -1,0 +1,83 @@
+# Everything that people do with the course. `make` alone lists it.
+# The first call makes .venv and installs what requirements.txt names; later calls only what is missing.
+
+PYTHON ?= python3
+PORT ?= 8000
+JOBS ?= 2
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+BUILT := _build/.built
+SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.pyc' ! -name '*.nb.md' \
+  ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 120 -n $(JOBS) --dist loadfile
+
+ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
+  ifndef NB
+    $(error say which notebook: make $(firstword $(MAKECMDGOALS)) NB=book/04_attention.ipynb)
+  endif
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lint validate run text notebook serve lab bench mutants clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+book: $(BUILT)  ## build the book from clean, warnings are errors (nothing to do if no source changed)
+	@echo "The book is ready. Open _build/html/index.html, or: make serve"
+
+test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
+	$(BIN)/python -m pytest tests book $(NBVAL)
+
+lint: $(INSTALLED)  ## ruff over library, tests, tools and notebooks
+	$(BIN)/ruff check .
+
+validate: $(INSTALLED)  ## re-run notebooks and compare every stored output; NB=path for one, default all
+	$(BIN)/python -m pytest $(or $(NB),book) $(NBVAL)
+
+run: $(INSTALLED)  ## execute notebooks and write them canonically; NB=path for one, default all
+	$(BIN)/python tools/run_notebooks.py $(NB)
+
+text: $(INSTALLED)  ## NB=book/X.ipynb: write it as Markdown, book/X.nb.md, to edit
+	$(BIN)/python tools/run_notebooks.py --text $(NB)
+
+notebook: $(INSTALLED)  ## NB=book/X.ipynb: take book/X.nb.md back, keep the cells' ids, execute, write
+	$(BIN)/python tools/run_notebooks.py --from-text $(NB)
+
+serve: $(BUILT)  ## read the built book in a browser; PORT=8000
+	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+lab: $(INSTALLED)  ## open the chapters in JupyterLab
+	$(BIN)/jupyter-lab book
+
+bench: $(INSTALLED)  ## run the benchmarks
+	@test -d benchmarks || { echo "There are no benchmarks yet: they come with the chapters that need them."; exit 1; }
+	@for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+mutants: $(INSTALLED)  ## the table of wrong implementations, and which proof catches each
+	$(BIN)/python tests/mutants.py
+
+clean:  ## remove what was built and cached; .venv stays
+	rm -rf _build book/_autosummary .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d ! -path './.venv/*' -prune -exec rm -rf {} +
+
+# Always from an empty folder: a second build over an old one does not see the references that broke.
+$(BUILT): $(INSTALLED) $(SOURCES)
+	rm -rf _build
+	$(BIN)/jupyter-book build -W -n --keep-going --all .
+	@touch $@
+
+$(INSTALLED): requirements.txt pyproject.toml
+	@test -x $(BIN)/python || command -v $(PYTHON) >/dev/null || \
+	  { echo "There is no '$(PYTHON)' here. Name a Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
+	@p=$(PYTHON); test ! -x $(BIN)/python || p=$(BIN)/python; $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$$p is $$($$p --version); the course needs 3.11 or newer." \
+	         "Name one: make PYTHON=python3.12 … (after rm -r .venv, if there is one)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
+	  { rm -rf .venv; echo "The virtual environment could not be made. On Debian and Ubuntu its module is a package" \
+	                       "of its own: apt-get install python3-venv, then again."; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
+	$(BIN)/python -m pip install -r requirements.txt
+	@touch $@

@@ -1,0 +1,84 @@
+"""What holds for every test and every notebook that pytest runs. Loaded before anything imports byhand."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import jaxtyping
+import pytest
+from hypothesis import settings
+from nbval.kernel import RunningKernel
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from run_notebooks import KERNEL_ENV  # noqa: E402  (tools/ is on the path only now)
+
+# Notebooks run under nbval as `make run` ran them: the same variables, no one's own IPython settings, figures inline.
+PROFILE = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=True)
+os.environ.update(KERNEL_ENV, IPYTHONDIR=PROFILE.name)
+os.environ.pop("MPLBACKEND", None)
+
+# Shapes are law while tests run. The hook puts @jaxtyped(typechecker=beartype) on every function and dataclass of
+# byhand, at import, in this process only: the kernels of notebooks run the library as a reader has it.
+# inspect.unwrap(function) gets at the function as it was written; the fixture as_shipped switches the check off.
+assert not any(name.split(".")[0] == "byhand" for name in sys.modules), "byhand was imported before the hook"
+jaxtyping.install_import_hook("byhand", "beartype.beartype")
+
+
+@pytest.fixture
+def as_shipped():
+    """The library as a reader has it: wrong input meets its own error messages, not the shape check's."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+# Property tests draw the same examples on every machine, and a slow first call is no failure.
+settings.register_profile("course", derandomize=True, deadline=None)
+settings.load_profile("course")
+
+
+def execute_cell_input(self, cell_input, allow_stdin=None):
+    """As nbval's own, but stored in IPython's history: without it a trailing `;` hides nothing (nbval #194)."""
+    return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+
+
+RunningKernel.execute_cell_input = execute_cell_input
+
+
+def pytest_configure(config):
+    import matplotlib
+
+    matplotlib.use("Agg")  # tests draw without a window; set here, as a variable it would reach the kernels
+
+
+def pytest_collection_modifyitems(items):
+    gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if gpu:
+        import torch
+
+        if not torch.accelerator.is_available():
+            for item in gpu:
+                item.add_marker(pytest.mark.skip(reason="no accelerator on this machine"))
+
+
+def not_proved_in_a_browser(config):
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return [r for r in reporter.stats.get("skipped", []) if "browser" in r.keywords] if reporter else []
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    skipped = not_proved_in_a_browser(config)
+    if skipped:
+        terminalreporter.section("NOT PROVED: no browser", sep="!", red=True, bold=True)
+        terminalreporter.line(f"{len(skipped)} tests of the built pages were skipped, because no Chromium was found.")
+        terminalreporter.line("Install one (Debian: apt-get install chromium) and run the tests again.")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    """Where a browser is promised (CI is set), skipping its tests is a failure."""
+    if os.environ.get("CI") and exitstatus == 0 and not_proved_in_a_browser(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

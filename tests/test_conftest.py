@@ -1,0 +1,60 @@
+"""What conftest.py promises is in force: shapes are checked here, and only here."""
+
+import inspect
+import os
+import subprocess
+import sys
+
+import byhand.np.attention
+import byhand.pt.attention
+import numpy as np
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+from nbval.kernel import RunningKernel
+
+CASES = [
+    (byhand.np.attention.attention_forward, np.zeros),
+    (byhand.pt.attention.attention, torch.zeros),
+]
+
+
+@pytest.mark.parametrize(("function", "zeros"), CASES)
+def test_a_wrong_shape_is_refused_before_the_function_runs(function, zeros):
+    Q, K, V = zeros((2, 3)), zeros((4, 5)), zeros((4, 2))  # d_k is 3 in Q and 5 in K
+    with pytest.raises(TypeCheckError, match="d_k"):
+        function(Q, K, V)
+
+
+@pytest.mark.parametrize(("function", "zeros"), CASES)
+def test_unwrap_finds_the_function_as_written(function, zeros):
+    raw = inspect.unwrap(function)
+    assert raw is not function and raw.__code__.co_filename == inspect.getsourcefile(sys.modules[function.__module__])
+
+
+@pytest.mark.parametrize(("function", "zeros"), CASES)
+def test_as_shipped_switches_the_check_off(function, zeros, as_shipped):
+    with pytest.raises(ValueError, match="K"):  # the library's own words
+        function(zeros((2, 3)), zeros((4, 5)), zeros((4, 2)))
+
+
+def test_other_processes_run_the_library_as_a_reader_has_it():
+    """So do the kernels of notebooks. It also shows that the tests above could fail: here there is no hook."""
+    ask = "import byhand.np.attention as a; print(hasattr(a.attention_forward, '__wrapped__'))"
+    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["False"]
+
+
+def test_kernels_start_with_one_thread_a_fixed_seed_and_inline_figures():
+    assert os.environ["OMP_NUM_THREADS"] == "1" and os.environ["PYTHONHASHSEED"] == "0"
+    assert "MPLBACKEND" not in os.environ and os.path.basename(os.environ["IPYTHONDIR"]).startswith("ipython-")
+
+
+def test_nbval_stores_history_so_that_a_semicolon_hides():
+    class Client:
+        def execute(self, source, **how):
+            return how["store_history"]
+
+    kernel = RunningKernel.__new__(RunningKernel)
+    kernel.kc = Client()
+    assert kernel.execute_cell_input("1;") is True
