@@ -16,7 +16,7 @@ def relative_error(a: Float[Array, "*S"], b: Float[Array, "*S"], floor: float = 
     guard.finite("relative_error", a=a, b=b)
     gap = np.abs(a - b).max(initial=0.0)
     size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)
-    return float(gap / size) if gap else 0.0
+    return float(gap / size) if gap else 0.0  # (0.38)
 
 
 def numerical_gradient(
@@ -32,7 +32,7 @@ def numerical_gradient(
         above = np.asarray(f(X)).copy()
         X[i] = here - h
         below = np.asarray(f(X))
-        dX[i] = ((above - below) * dY).sum() / (2 * h)
+        dX[i] = ((above - below) * dY).sum() / (2 * h)  # (0.37)
         X[i] = here
     return dX
 
@@ -58,9 +58,9 @@ def gradcheck(
     for name, x in leaves.items():
         def f(moved, name=name):
             return forward(*tree.unflatten({**leaves, name: moved}).values())[0]
-        slope[name] = numerical_gradient(f, x, h, dOut)
+        slope[name] = numerical_gradient(f, x, h, dOut)  # (0.37)
     floor = 1e-3 * max(np.abs(g).max(initial=0.0) for g in slope.values())
-    return {name: relative_error(hand[name], slope[name], floor) for name in leaves}
+    return {name: relative_error(hand[name], slope[name], floor) for name in leaves}  # (0.38)
 
 
 def named_gradients(where: str, inputs: dict, grads) -> dict:

@@ -19,7 +19,7 @@ def matmul_forward(X: Float[Array, "*B n k"], Y: Float[Array, "*B k m"]) -> tupl
     """Z = X Y for each leading index."""
     guard.floats("matmul", 2, X=X, Y=Y)
     guard.shape("matmul", "Y", Y.shape, (*X.shape[:-2], X.shape[-1], Y.shape[-1]))
-    return X @ Y, MatmulCache(X, Y)
+    return X @ Y, MatmulCache(X, Y)  # (0.7)
 
 
 def matmul_backward(
@@ -29,8 +29,8 @@ def matmul_backward(
     X, Y = cache
     guard.floats("matmul_backward", 2, X=X, dZ=dZ)
     guard.shape("matmul_backward", "dZ", dZ.shape, (*X.shape[:-1], Y.shape[-1]))
-    dX = dZ @ Y.mT
-    dY = X.mT @ dZ
+    dX = dZ @ Y.mT  # (0.18)
+    dY = X.mT @ dZ  # (0.18)
     return dX, dY
 
 
@@ -46,11 +46,11 @@ def linear_forward(
     """Y = X W + 1 bᵀ: the same weights for every token of every sequence."""
     guard.floats("linear", 1, X=X, W=W)
     guard.shape("linear", "W", W.shape, (X.shape[-1], W.shape[-1]))
-    Y = X @ W
+    Y = X @ W  # (0.1)
     if b is not None:
         guard.floats("linear", 1, X=X, b=b)
         guard.shape("linear", "b", b.shape, W.shape[-1:])
-        Y = Y + b
+        Y = Y + b  # (0.1)
     return Y, LinearCache(X, W, b is not None)
 
 
@@ -61,10 +61,10 @@ def linear_backward(
     X, W, has_bias = cache
     guard.floats("linear_backward", 1, X=X, dY=dY)
     guard.shape("linear_backward", "dY", dY.shape, (*X.shape[:-1], W.shape[-1]))
-    dX = dY @ W.mT
+    dX = dY @ W.mT  # (0.20)
     rows, drows = X.reshape(-1, W.shape[0]), dY.reshape(-1, W.shape[1])  # every token is one row
-    dW = rows.mT @ drows
-    db = drows.sum(axis=0) if has_bias else None
+    dW = rows.mT @ drows  # (0.20)
+    db = drows.sum(axis=0) if has_bias else None  # (0.20)
     return dX, dW, db
 
 
@@ -76,12 +76,12 @@ def add_forward(X: Float[Array, "*S"], b: Float[Array, "*T"]) -> tuple[Float[Arr
     """Y = X + b, where b is repeated along the axes that it lacks or has once; Y has X's shape."""
     guard.floats("add", 0, X=X, b=b)
     guard.repeats("add", "shape of b", b.shape, X.shape)
-    return X + b, AddCache(b.shape)
+    return X + b, AddCache(b.shape)  # (0.8)
 
 
 def add_backward(dY: Float[Array, "*S"], cache: AddCache) -> tuple[Float[Array, "*S"], Float[Array, "*T"]]:
     """dX = dY; db sums dY over the axes along which b was repeated."""
-    return dY, unbroadcast(dY, cache.shape)
+    return dY, unbroadcast(dY, cache.shape)  # (0.21)
 
 
 def unbroadcast(dY: Float[Array, "*S"], shape: tuple) -> Float[Array, "*T"]:
@@ -90,7 +90,7 @@ def unbroadcast(dY: Float[Array, "*S"], shape: tuple) -> Float[Array, "*T"]:
     guard.repeats("unbroadcast", "shape", shape, dY.shape)
     extra = dY.ndim - len(shape)
     repeated = (*range(extra), *(extra + i for i, k in enumerate(shape) if k == 1))
-    return dY.sum(axis=repeated, keepdims=True).reshape(shape)
+    return dY.sum(axis=repeated, keepdims=True).reshape(shape)  # (0.21)
 
 
 class GatherCache(NamedTuple):
@@ -102,13 +102,13 @@ def gather_forward(E: Float[Array, "V d"], ids: Int[Array, "*B"]) -> tuple[Float
     """Y = E[ids]: one row of E for each id, the same as multiplying by one-hot rows."""
     guard.floats("gather", 2, E=E)
     guard.indices("gather", "ids", ids, E.shape[0])
-    return E[ids], GatherCache(ids, E.shape[0])
+    return E[ids], GatherCache(ids, E.shape[0])  # (0.24)
 
 
 def gather_backward(dY: Float[Array, "*B d"], cache: GatherCache) -> Float[Array, "V d"]:
     """dE: row v collects dY from every place where v was read, repeats included."""
     ids, size = cache
-    return scatter_add_forward(dY, ids, size)[0]
+    return scatter_add_forward(dY, ids, size)[0]  # (0.25)
 
 
 class ScatterAddCache(NamedTuple):
@@ -124,13 +124,13 @@ def scatter_add_forward(
     guard.indices("scatter_add", "ids", ids, size)
     guard.shape("scatter_add", "Y", Y.shape, (*ids.shape, Y.shape[-1]))
     Z = np.zeros((size, Y.shape[-1]), Y.dtype)
-    np.add.at(Z, ids, Y)
+    np.add.at(Z, ids, Y)  # (0.26)
     return Z, ScatterAddCache(ids)
 
 
 def scatter_add_backward(dZ: Float[Array, "size d"], cache: ScatterAddCache) -> Float[Array, "*B d"]:
     """dY = dZ[ids]: adding into a row forward is reading that row backward."""
-    return gather_forward(dZ, cache.ids)[0]
+    return gather_forward(dZ, cache.ids)[0]  # (0.26)
 
 
 def init_linear(

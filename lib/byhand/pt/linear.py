@@ -13,7 +13,7 @@ def matmul(X: Float[Tensor, "*B n k"], Y: Float[Tensor, "*B k m"]) -> Float[Tens
     """Z = X Y for each leading index."""
     guard.tensors("matmul", 2, X=X, Y=Y)
     guard.shape("matmul", "Y", Y.shape, (*X.shape[:-2], X.shape[-1], Y.shape[-1]))
-    return X @ Y
+    return X @ Y  # (0.7)
 
 
 def linear(
@@ -22,11 +22,11 @@ def linear(
     """Y = X W + 1 bᵀ; W is (in, out), the transpose of what torch.nn.Linear stores."""
     guard.tensors("linear", 1, X=X, W=W)
     guard.shape("linear", "W", W.shape, (X.shape[-1], W.shape[-1]))
-    Y = X @ W
+    Y = X @ W  # (0.1)
     if b is not None:
         guard.tensors("linear", 1, X=X, b=b)
         guard.shape("linear", "b", b.shape, W.shape[-1:])
-        Y = Y + b
+        Y = Y + b  # (0.1)
     return Y
 
 
@@ -34,21 +34,21 @@ def add(X: Float[Tensor, "*S"], b: Float[Tensor, "*T"]) -> Float[Tensor, "*S"]:
     """Y = X + b, where b is repeated along the axes that it lacks or has once; Y has X's shape."""
     guard.tensors("add", 0, X=X, b=b)
     guard.repeats("add", "shape of b", b.shape, X.shape)
-    return X + b
+    return X + b  # (0.8)
 
 
 def unbroadcast(dY: Float[Tensor, "*S"], shape: tuple) -> Float[Tensor, "*T"]:
     """Sum dY down to `shape`: torch calls it sum_to_size."""
     guard.tensors("unbroadcast", 0, dY=dY)
     guard.repeats("unbroadcast", "shape", shape, dY.shape)
-    return dY.sum_to_size(shape)
+    return dY.sum_to_size(shape)  # (0.21)
 
 
 def gather(E: Float[Tensor, "V d"], ids: Int[Tensor, "*B"]) -> Float[Tensor, "*B d"]:
     """Y = E[ids]: one row of E for each id."""
     guard.tensors("gather", 2, E=E)
     guard.indices("gather", "ids", ids, E.shape[0])
-    return E[ids]
+    return E[ids]  # (0.24)
 
 
 def scatter_add(Y: Float[Tensor, "*B d"], ids: Int[Tensor, "*B"], size: int) -> Float[Tensor, "size d"]:
@@ -57,7 +57,7 @@ def scatter_add(Y: Float[Tensor, "*B d"], ids: Int[Tensor, "*B"], size: int) -> 
     guard.count("scatter_add", size=size)
     guard.indices("scatter_add", "ids", ids, size)
     guard.shape("scatter_add", "Y", Y.shape, (*ids.shape, Y.shape[-1]))
-    return Y.new_zeros(size, Y.shape[-1]).index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]))
+    return Y.new_zeros(size, Y.shape[-1]).index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]))  # (0.26)
 
 
 class Linear(nn.Module):
@@ -70,4 +70,4 @@ class Linear(nn.Module):
         self.b = nn.Parameter(torch.zeros(d_out)) if bias else None
 
     def forward(self, X: Float[Tensor, "*B d_in"]) -> Float[Tensor, "*B d_out"]:
-        return linear(X, self.W, self.b)
+        return linear(X, self.W, self.b)  # (0.1)
