@@ -167,6 +167,25 @@ def head(where: str, X, tree) -> None:
     params(where, tree, shapes, optional=("b_q", "b_k", "b_v"))
 
 
+def multihead(where: str, X, M, tree, heads: int, kv_heads: int) -> None:
+    """Tokens X (*B, n, d), memory M (*B, m, d_m), and the parameters of `heads` heads over `kv_heads` keys and values."""
+    (tensors if _is_tensor(X) else floats)(where, 2, X=X, M=M)
+    if M.shape[:-2] != X.shape[:-2]:
+        raise ValueError(f"{where}: M has leading axes {tuple(M.shape[:-2])} but X has {tuple(X.shape[:-2])}")
+    count(where, heads=heads, kv_heads=kv_heads)
+    if heads % kv_heads:
+        raise ValueError(f"{where}: kv_heads is {kv_heads}, expected a divisor of the {heads} heads")
+    wide = {name: tree[f"W_{name}"].shape[-1] for name in "qkvo" if isinstance(tree, dict) and f"W_{name}" in tree}
+    for name, parts in (("q", heads), ("k", kv_heads), ("v", kv_heads)):
+        if wide.get(name, 0) % parts:
+            raise ValueError(f"{where}: W_{name} has {wide[name]} columns, expected a multiple of {parts} heads")
+    keys, values = wide.get("q", 0) // heads * kv_heads, wide.get("v", 0) // kv_heads * heads
+    shapes = {"W_q": (X.shape[-1], wide.get("q")), "b_q": (wide.get("q"),), "W_k": (M.shape[-1], keys), "b_k": (keys,),
+              "W_v": (M.shape[-1], wide.get("v")), "b_v": (wide.get("v"),), "W_o": (values, wide.get("o")),
+              "b_o": (wide.get("o"),)}
+    params(where, tree, shapes, optional=("b_q", "b_k", "b_v", "b_o"))
+
+
 def additive(where: str, Q, K, tree) -> None:
     """Queries, keys and the parameters {W_q, W_k, w} that align them."""
     a = tree["w"].shape[-1] if isinstance(tree, dict) and "w" in tree else None

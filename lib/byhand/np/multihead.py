@@ -1,0 +1,165 @@
+"""Chapter 5: several heads side by side; self-attention, cross-attention and grouped queries are one function."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray as Array
+
+from byhand import guard
+from byhand.np.attention import AttentionCache, attention_backward, attention_forward
+from byhand.np.linear import LinearCache, linear_backward, linear_forward
+
+Params = dict[str, Float[Array, "..."]]
+
+
+def split_heads(X: Float[Array, "*B n w"], heads: int) -> Float[Array, "*B H n k"]:
+    """Cut the features into heads, then bring the head axis before the tokens. A view, no copy."""
+    guard.count("split_heads", heads=heads)
+    if X.ndim < 2 or X.shape[-1] % heads:
+        raise ValueError(f"split_heads: X has shape {X.shape}, expected features that {heads} heads can share")
+    return np.swapaxes(X.reshape(*X.shape[:-1], heads, -1), -3, -2)
+
+
+def merge_heads(Z: Float[Array, "*B H n k"]) -> Float[Array, "*B n w"]:
+    """The inverse of `split_heads`: first the axes back, then the reshape; a reshape alone would mix tokens."""
+    if Z.ndim < 3:
+        raise ValueError(f"merge_heads: Z has shape {Z.shape}, expected at least (H, n, k)")
+    Z = np.swapaxes(Z, -3, -2)
+    return Z.reshape(*Z.shape[:-2], -1)
+
+
+class MultiheadCache(NamedTuple):
+    q: LinearCache
+    k: LinearCache
+    v: LinearCache
+    attention: AttentionCache
+    o: LinearCache
+    heads: int
+    kv_heads: int
+
+
+def multihead_forward(
+    X: Float[Array, "*B n d"],
+    M: Float[Array, "*B m d_m"],
+    params: Params,
+    heads: int,
+    kv_heads: int | None = None,
+    mask: Bool[Array, "..."] | None = None,
+) -> tuple[Float[Array, "*B n d_o"], MultiheadCache]:
+    """Queries from X, keys and values from the memory M (M = X is self-attention), heads joined and mapped by W_o.
+
+    params {W_q, W_k, W_v, W_o} and optional biases. With kv_heads < heads, groups of heads share keys and values
+    (Ainslie et al. 2023; kv_heads = 1 is Shazeer 2019). The mask is over (*B, n, m), or (*B, H, n, m).
+    """
+    kv_heads = heads if kv_heads is None else kv_heads
+    guard.multihead("multihead", X, M, params, heads, kv_heads)
+    Q, q = linear_forward(X, params["W_q"], params.get("b_q"))
+    K, k = linear_forward(M, params["W_k"], params.get("b_k"))
+    V, v = linear_forward(M, params["W_v"], params.get("b_v"))
+    K, V = (repeat_heads(split_heads(Y, kv_heads), heads // kv_heads) for Y in (K, V))
+    Z, attention = attention_forward(split_heads(Q, heads), K, V, over_heads(mask, X.ndim))
+    O, o = linear_forward(merge_heads(Z), params["W_o"], params.get("b_o"))
+    return O, MultiheadCache(q, k, v, attention, o, heads, kv_heads)
+
+
+def multihead_backward(
+    dO: Float[Array, "*B n d_o"], cache: MultiheadCache
+) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"], Params]:
+    """dX, dM and the gradients of the parameters. In self-attention the caller adds dX and dM: one array, two roles."""
+    q, k, v, attention, o, heads, kv_heads = cache
+    dZ, dW_o, db_o = linear_backward(dO, o)
+    dQ, dK, dV = attention_backward(split_heads(dZ, heads), attention)
+    dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))
+    dX, dW_q, db_q = linear_backward(merge_heads(dQ), q)
+    dM_k, dW_k, db_k = linear_backward(merge_heads(dK), k)
+    dM_v, dW_v, db_v = linear_backward(merge_heads(dV), v)
+    grads = {"W_q": dW_q, "b_q": db_q, "W_k": dW_k, "b_k": db_k, "W_v": dW_v, "b_v": db_v, "W_o": dW_o, "b_o": db_o}
+    return dX, dM_k + dM_v, {name: g for name, g in grads.items() if g is not None}
+
+
+def repeat_heads(Y: Float[Array, "*B G m k"], times: int) -> Float[Array, "*B H m k"]:
+    """Each of the G key-value heads, `times` times in a row: head h of the queries reads group h // times."""
+    return np.repeat(Y, times, axis=-3) if times > 1 else Y
+
+
+def sum_heads(dY: Float[Array, "*B H m k"], times: int) -> Float[Array, "*B G m k"]:
+    """The backward of `repeat_heads`: a shared head collects the gradients of its group."""
+    if times == 1:
+        return dY
+    *B, H, m, k = dY.shape
+    return dY.reshape(*B, H // times, times, m, k).sum(axis=-3)
+
+
+def over_heads(mask, rank):
+    """A mask over (*B, n, m) with an axis for the heads; (n, m) and (*B, H, n, m) stay as they are."""
+    return np.expand_dims(mask, -3) if mask is not None and 2 < mask.ndim == rank else mask
+
+
+class HeadSumCache(NamedTuple):
+    X: Array
+    V_h: Array
+    XV: Array
+    A: Array
+    U_q: LinearCache
+    U_k: LinearCache
+    attention: AttentionCache
+
+
+def head_sum_forward(
+    X: Float[Array, "*B n d"], params: Params, mask: Bool[Array, "..."] | None = None
+) -> tuple[Float[Array, "*B n d_o"], HeadSumCache]:
+    """O = Σ_h A_h X V_h (Turner 2023, in rows): each head has one value map d → d_o of its own, and nothing is joined.
+
+    params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}. With V_h = W_v,h W_o,h of rank k it is `multihead`.
+    """
+    guard.floats("head_sum", 2, X=X)
+    H, d, k = params["U_q"].shape
+    guard.params("head_sum", params, {"U_q": (H, X.shape[-1], k), "U_k": (H, X.shape[-1], k),
+                                      "V": (H, X.shape[-1], params["V"].shape[-1])})
+    flat = lambda U: np.swapaxes(U, 0, 1).reshape(d, H * k)  # noqa: E731  (one short map, used twice)
+    Q, U_q = linear_forward(X, flat(params["U_q"]))
+    K, U_k = linear_forward(X, flat(params["U_k"]))
+    XV = X[..., None, :, :] @ params["V"]
+    Z, attention = attention_forward(split_heads(Q, H), split_heads(K, H), XV, over_heads(mask, X.ndim))
+    return Z.sum(axis=-3), HeadSumCache(X, params["V"], XV, attention.A, U_q, U_k, attention)
+
+
+def head_sum_backward(dO: Float[Array, "*B n d_o"], cache: HeadSumCache) -> tuple[Float[Array, "*B n d"], Params]:
+    """dX and the gradients of the parameters; every head receives the whole of dO, since the output is a sum."""
+    X, V_h, XV, _, U_q, U_k, attention = cache
+    H, d, _ = V_h.shape
+    dZ = np.broadcast_to(dO[..., None, :, :], (*X.shape[:-2], H, *dO.shape[-2:]))
+    dQ, dK, dXV = attention_backward(np.ascontiguousarray(dZ), attention)
+    dX_q, dU_q, _ = linear_backward(merge_heads(dQ), U_q)
+    dX_k, dU_k, _ = linear_backward(merge_heads(dK), U_k)
+    dX = dX_q + dX_k + (dXV @ V_h.mT).sum(axis=-3)
+    dV = (X[..., None, :, :].mT @ dXV).reshape(-1, *V_h.shape).sum(axis=0)
+    heads = lambda dU: np.swapaxes(dU.reshape(d, H, -1), 0, 1)  # noqa: E731  (one short map, used twice)
+    return dX, {"U_q": heads(dU_q), "U_k": heads(dU_k), "V": dV}
+
+
+def init_multihead(
+    rng: np.random.Generator,
+    d: int,
+    heads: int,
+    kv_heads: int | None = None,
+    d_k: int | None = None,
+    d_m: int | None = None,
+    bias: bool = True,
+    dtype=np.float32,
+) -> Params:
+    """Parameters of `multihead`; d_k defaults to d / heads, which makes their number independent of `heads`."""
+    kv_heads = heads if kv_heads is None else kv_heads
+    guard.count("init_multihead", d=d, heads=heads, kv_heads=kv_heads)
+    if d_k is None and d % heads:
+        raise ValueError(f"init_multihead: d is {d}, expected a multiple of the {heads} heads, or d_k to be given")
+    d_k, d_m = d_k or d // heads, d_m or d
+    sizes = {"q": (d, heads * d_k), "k": (d_m, kv_heads * d_k), "v": (d_m, kv_heads * d_k), "o": (heads * d_k, d)}
+    params = {}
+    for name, (d_in, d_out) in sizes.items():
+        params[f"W_{name}"] = rng.normal(scale=1 / math.sqrt(d_in), size=(d_in, d_out)).astype(dtype)
+        if bias:
+            params[f"b_{name}"] = np.zeros(d_out, dtype)
+    return params

@@ -1,0 +1,111 @@
+"""Chapter 5: several heads side by side in PyTorch, with one fused projection and the fused kernel."""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from byhand import guard
+from byhand.pt.attention import fused_attention
+from byhand.pt.linear import linear
+
+Params = dict[str, Float[Tensor, "..."]]
+
+
+def split_heads(X: Float[Tensor, "*B n w"], heads: int) -> Float[Tensor, "*B H n k"]:
+    """Cut the features into heads, then bring the head axis before the tokens."""
+    guard.count("split_heads", heads=heads)
+    if X.ndim < 2 or X.shape[-1] % heads:
+        raise ValueError(f"split_heads: X has shape {tuple(X.shape)}, expected features that {heads} heads can share")
+    return X.unflatten(-1, (heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(Z: Float[Tensor, "*B H n k"]) -> Float[Tensor, "*B n w"]:
+    """The inverse of `split_heads`."""
+    if Z.ndim < 3:
+        raise ValueError(f"merge_heads: Z has shape {tuple(Z.shape)}, expected at least (H, n, k)")
+    return Z.transpose(-3, -2).flatten(-2)
+
+
+def repeat_heads(Y: Float[Tensor, "*B G m k"], times: int) -> Float[Tensor, "*B H m k"]:
+    """Each of the G key-value heads, `times` times in a row."""
+    return Y.repeat_interleave(times, dim=-3) if times > 1 else Y
+
+
+def over_heads(mask, rank):
+    """A mask over (*B, n, m) with an axis for the heads; (n, m) and (*B, H, n, m) stay as they are."""
+    return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim == rank else mask
+
+
+def multihead(
+    X: Float[Tensor, "*B n d"],
+    M: Float[Tensor, "*B m d_m"],
+    params: Params,
+    heads: int,
+    kv_heads: int | None = None,
+    mask: Bool[Tensor, "..."] | None = None,
+    is_causal: bool = False,
+) -> Float[Tensor, "*B n d_o"]:
+    """Queries from X, keys and values from the memory M, heads joined and mapped by W_o; see the NumPy half.
+
+    When M is X, one product makes Q, K and V: on a GPU one large matmul beats three small ones.
+    """
+    kv_heads = heads if kv_heads is None else kv_heads
+    guard.multihead("multihead", X, M, params, heads, kv_heads)
+    W, b = ([params.get(f"{kind}_{name}") for name in "qkv"] for kind in "Wb")
+    sizes = [w.shape[-1] for w in W]
+    if M is X and all(x is not None for x in b):
+        Q, K, V = linear(X, torch.cat(W, dim=1), torch.cat(b)).split(sizes, dim=-1)
+    elif M is X and all(x is None for x in b):
+        Q, K, V = linear(X, torch.cat(W, dim=1)).split(sizes, dim=-1)
+    else:
+        Q, K, V = linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])
+    K, V = (repeat_heads(split_heads(Y, kv_heads), heads // kv_heads) for Y in (K, V))
+    Z = fused_attention(split_heads(Q, heads), K, V, over_heads(mask, X.ndim), is_causal=is_causal)
+    return linear(merge_heads(Z), params["W_o"], params.get("b_o"))
+
+
+def head_sum(
+    X: Float[Tensor, "*B n d"], params: Params, mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "*B n d_o"]:
+    """O = Σ_h A_h X V_h (Turner 2023, in rows); params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}."""
+    guard.tensors("head_sum", 2, X=X)
+    heads = X.unsqueeze(-3)
+    Z = fused_attention(heads @ params["U_q"], heads @ params["U_k"], heads @ params["V"], over_heads(mask, X.ndim))
+    return Z.sum(dim=-3)
+
+
+class Multihead(nn.Module):
+    """Multi-head attention; state_dict holds W_q, b_q, … W_o, b_o as in the NumPy half."""
+
+    def __init__(
+        self,
+        d: int,
+        heads: int,
+        kv_heads: int | None = None,
+        d_k: int | None = None,
+        d_m: int | None = None,
+        bias: bool = True,
+    ):
+        super().__init__()
+        self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        guard.count("Multihead", d=d, heads=heads, kv_heads=self.kv_heads)
+        if d_k is None and d % heads:
+            raise ValueError(f"Multihead: d is {d}, expected a multiple of the {heads} heads, or d_k to be given")
+        d_k, d_m = d_k or d // heads, d_m or d
+        sizes = {"q": (d, heads * d_k), "k": (d_m, self.kv_heads * d_k), "v": (d_m, self.kv_heads * d_k),
+                 "o": (heads * d_k, d)}
+        for name, (d_in, d_out) in sizes.items():
+            self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(d_in, d_out) / math.sqrt(d_in)))
+            self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(d_out)) if bias else None)
+
+    def forward(
+        self,
+        X: Float[Tensor, "*B n d"],
+        M: Float[Tensor, "*B m d_m"] | None = None,
+        mask: Bool[Tensor, "..."] | None = None,
+        is_causal: bool = False,
+    ) -> Float[Tensor, "*B n d"]:
+        params = dict(self.named_parameters())
+        return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, is_causal)
