@@ -8,6 +8,8 @@ import sys
 
 import numpy as np
 
+from byhand import tree
+
 
 def _kind(x) -> str:
     return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
@@ -86,13 +88,44 @@ def repeats(where: str, name: str, small, big) -> None:
         raise ValueError(f"{where}: {name} is {small}, expected a shape that repeats to {big}")
 
 
-def indices(where: str, name: str, ids, size: int) -> None:
-    """Whole numbers in 0..size-1: a negative index would silently count from the end."""
+def within(where: str, low: numbers.Real, high: numbers.Real, **values) -> None:
+    """Each value is a real number from `low`, included, to `high`, left out."""
+    for name, x in values.items():
+        number(where, **{name: x})
+        if not low <= x < high:
+            expected = f"at least {low:g}" if high == np.inf else f"at least {low:g} and less than {high:g}"
+            raise ValueError(f"{where}: {name} is {x}, expected {expected}")
+
+
+def trees(where: str, **trees) -> None:
+    """Parameter trees of floating arrays with the same names, and leaf by leaf the same shapes and dtypes."""
+    first = None
+    for name, leaves in trees.items():
+        if not isinstance(leaves, dict):
+            raise TypeError(f"{where}: {name} is {_kind(leaves)}, expected a dict")
+        leaves = tree.flatten(leaves)
+        for path, x in leaves.items():
+            if not isinstance(x, np.ndarray):
+                raise TypeError(f"{where}: {name} has {_kind(x)} at {path}, expected a NumPy array")
+            _float_dtype(where, f"{path} of {name}", x.dtype, np.issubdtype(x.dtype, np.floating))
+        if first is None:
+            first = (name, leaves)
+        if leaves.keys() != first[1].keys():
+            raise ValueError(f"{where}: {name} has {', '.join(leaves)} but {first[0]} has {', '.join(first[1])}")
+        for path, x in leaves.items():
+            shape(where, f"{path} of {name}", x.shape, first[1][path].shape)
+            _same_dtype(where, f"{path} of {name}", x.dtype, (f"that of {first[0]}", first[1][path].dtype))
+
+
+def indices(where: str, name: str, ids, size: int, ignore: int | None = None) -> None:
+    """Whole numbers in 0..size-1, or `ignore`: any other negative index would silently count from the end."""
     integral = np.issubdtype(ids.dtype, np.integer) if isinstance(ids, np.ndarray) else (
         _is_tensor(ids) and not ids.is_floating_point() and not ids.is_complex() and str(ids.dtype) != "torch.bool")
     if not integral:
         what = f"dtype {ids.dtype}" if hasattr(ids, "dtype") else _kind(ids)
         raise TypeError(f"{where}: {name} has {what}, expected an array of whole numbers")
+    if isinstance(ids, np.ndarray) and ignore is not None:
+        ids = ids[ids != ignore]
     if isinstance(ids, np.ndarray) and ids.size and not (0 <= ids.min() and ids.max() < size):
         bad = int(ids.min()) if ids.min() < 0 else int(ids.max())
         raise ValueError(f"{where}: {name} holds {bad}, expected whole numbers from 0 to {size - 1}")
@@ -168,7 +201,7 @@ def head(where: str, X, tree) -> None:
 
 
 def multihead(where: str, X, M, tree, heads: int, kv_heads: int) -> None:
-    """Tokens X (*B, n, d), memory M (*B, m, d_m), and the parameters of `heads` heads over `kv_heads` keys and values."""
+    """Tokens X (*B, n, d), memory M (*B, m, d_m) and the parameters of `heads` heads over `kv_heads` keys, values."""
     (tensors if _is_tensor(X) else floats)(where, 2, X=X, M=M)
     if M.shape[:-2] != X.shape[:-2]:
         raise ValueError(f"{where}: M has leading axes {tuple(M.shape[:-2])} but X has {tuple(X.shape[:-2])}")
@@ -184,6 +217,25 @@ def multihead(where: str, X, M, tree, heads: int, kv_heads: int) -> None:
               "W_v": (M.shape[-1], wide.get("v")), "b_v": (wide.get("v"),), "W_o": (values, wide.get("o")),
               "b_o": (wide.get("o"),)}
     params(where, tree, shapes, optional=("b_q", "b_k", "b_v", "b_o"))
+
+
+def feed_forward(where: str, X, tree) -> None:
+    """Tokens X (*B, n, d) and the parameters {W_1, W_2}, optional b_1, b_2, W_g, of a feed-forward layer."""
+    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
+    d = X.shape[-1]
+    wide = tree["W_1"].shape[-1] if isinstance(tree, dict) and "W_1" in tree else None
+    out = tree["W_2"].shape[-1] if isinstance(tree, dict) and "W_2" in tree else None
+    shapes = {"W_1": (d, wide), "b_1": (wide,), "W_g": (d, wide), "W_2": (wide, out), "b_2": (out,)}
+    params(where, tree, shapes, optional=("b_1", "b_2", "W_g"))
+
+
+def block(where: str, tree, M) -> None:
+    """The subtrees of a block: {attention, norm_1, ff, norm_2}, and with a memory {cross, norm_c} too."""
+    names = {"attention", "norm_1", "ff", "norm_2"} | ({"cross", "norm_c"} if M is not None else set())
+    if not isinstance(tree, dict) or set(tree) != names:
+        got = ", ".join(sorted(tree)) if isinstance(tree, dict) else _kind(tree)
+        raise ValueError(f"{where}: params has {got}, expected {', '.join(sorted(names))}"
+                         + ("" if M is not None else " (cross and norm_c come with a memory M)"))
 
 
 def additive(where: str, Q, K, tree) -> None:

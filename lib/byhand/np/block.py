@@ -1,0 +1,196 @@
+"""Chapter 9: the feed-forward layer, dropout, and the block: attention and feed-forward joined to the stream."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray as Array
+from scipy.special import erf
+
+from byhand import guard
+from byhand.np.linear import LinearCache, linear_backward, linear_forward
+from byhand.np.multihead import multihead_backward, multihead_forward
+from byhand.np.residual import ResidualCache, residual_backward, residual_forward
+
+Params = dict[str, Any]
+TANH_SCALE, TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
+
+
+class ActivationCache(NamedTuple):
+    X: Array
+    slope: Array
+
+
+def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float[Array, "*S"], ActivationCache]:
+    """relu; gelu x Φ(x), and gelu_tanh, its approximation (Hendrycks and Gimpel 2016); silu x σ(x).
+
+    The cache keeps the slope, which is made of the same parts as the value.
+    """
+    guard.floats("activation", 0, X=X)
+    if name == "relu":
+        slope = (X > 0).astype(X.dtype)
+        return X * slope, ActivationCache(X, slope)
+    if name == "gelu":
+        Phi = 0.5 * (1 + erf(X * (1 / math.sqrt(2))))
+        return X * Phi, ActivationCache(X, Phi + X * np.exp(-0.5 * X * X) * (1 / math.sqrt(2 * math.pi)))
+    if name == "gelu_tanh":
+        T = np.tanh(TANH_SCALE * (X + TANH_CUBE * X * X * X))
+        inner = TANH_SCALE * (1 + 3 * TANH_CUBE * X * X)
+        return 0.5 * X * (1 + T), ActivationCache(X, 0.5 * (1 + T) + 0.5 * X * (1 - T * T) * inner)
+    if name == "silu":
+        half = 0.5 * X
+        sigma = 0.5 * (1 + np.tanh(half))  # σ(x) without an exponential that could overflow
+        return X * sigma, ActivationCache(X, sigma * (1 + X * (1 - sigma)))
+    raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
+
+
+def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float[Array, "*S"]:
+    """dX = dY ∘ f'(X)."""
+    guard.shape("activation_backward", "dY", dY.shape, cache.X.shape)
+    return dY * cache.slope
+
+
+class FeedForwardCache(NamedTuple):
+    up: LinearCache
+    gate: LinearCache | None
+    U: Array
+    activation: ActivationCache
+    G: Array
+    down: LinearCache
+
+
+def feed_forward_forward(
+    X: Float[Array, "*B n d"], params: Params, activation: str = "gelu"
+) -> tuple[Float[Array, "*B n d"], FeedForwardCache]:
+    """f(X W_1 + b_1) W_2 + b_2, each token by itself. With W_g it is gated: (f(X W_g) ∘ X W_1) W_2, SwiGLU for silu
+    (Shazeer 2020). params {W_1, W_2}, optional b_1, b_2, W_g."""
+    guard.feed_forward("feed_forward", X, params)
+    U, up = linear_forward(X, params["W_1"], params.get("b_1"))
+    if "W_g" in params:
+        inner, gate = linear_forward(X, params["W_g"])
+    else:
+        inner, gate = U, None
+    G, cache = activation_forward(inner, activation)
+    Y, down = linear_forward(G * U if gate else G, params["W_2"], params.get("b_2"))
+    return Y, FeedForwardCache(up, gate, U, cache, G, down)
+
+
+def feed_forward_backward(
+    dY: Float[Array, "*B n d"], cache: FeedForwardCache
+) -> tuple[Float[Array, "*B n d"], Params]:
+    """dX and the gradients of the parameters; a gate is a product, so each factor gets the other times the gradient."""
+    up, gate, U, activation, G, down = cache
+    dH, dW_2, db_2 = linear_backward(dY, down)
+    grads = {"W_2": dW_2, "b_2": db_2}
+    if gate is None:
+        dX, grads["W_1"], grads["b_1"] = linear_backward(activation_backward(dH, activation), up)
+    else:
+        dX_up, grads["W_1"], grads["b_1"] = linear_backward(dH * G, up)
+        dX_gate, grads["W_g"], _ = linear_backward(activation_backward(dH * U, activation), gate)
+        dX = dX_up + dX_gate
+    return dX, {name: g for name, g in grads.items() if g is not None}
+
+
+class DropoutCache(NamedTuple):
+    keep: Array | None
+
+
+def dropout_forward(
+    X: Float[Array, "*S"], p: float, rng: np.random.Generator | None
+) -> tuple[Float[Array, "*S"], DropoutCache]:
+    """Each entry is 0 with probability p, else divided by 1 − p, so that its mean stays; rng None switches it off."""
+    guard.floats("dropout", 0, X=X)
+    if not 0 <= p < 1:
+        raise ValueError(f"dropout: p is {p}, expected at least 0 and less than 1")
+    if rng is None or p == 0:
+        return X, DropoutCache(None)
+    keep = (rng.random(X.shape, dtype=np.float32) >= p).astype(X.dtype) * X.dtype.type(1 / (1 - p))
+    return X * keep, DropoutCache(keep)
+
+
+def dropout_backward(dY: Float[Array, "*S"], cache: DropoutCache) -> Float[Array, "*S"]:
+    """The same entries are dropped, the same are scaled."""
+    return dY if cache.keep is None else dY * cache.keep
+
+
+class SublayerCache(NamedTuple):
+    inner: Any
+    dropout: DropoutCache
+
+
+class BlockCache(NamedTuple):
+    attention: ResidualCache
+    cross: ResidualCache | None
+    ff: ResidualCache
+
+
+def block_forward(
+    X: Float[Array, "*B n d"],
+    params: Params,
+    heads: int,
+    mask: Bool[Array, "..."] | None = None,
+    M: Float[Array, "*B m d_m"] | None = None,
+    memory_mask: Bool[Array, "..."] | None = None,
+    *,
+    wiring: str = "pre",
+    alpha: float = 1.0,
+    activation: str = "gelu",
+    kv_heads: int | None = None,
+    eps: float = 1e-5,
+    p: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> tuple[Float[Array, "*B n d"], BlockCache]:
+    """Encoder block: self-attention, then feed-forward. With a memory M, a decoder block: cross-attention between.
+
+    params {attention, norm_1, ff, norm_2} and, for a decoder block, {cross, norm_c}. Dropout acts on each sublayer.
+    """
+    guard.block("block", params, M)
+
+    def attend(Y):
+        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask)
+        O, dropout = dropout_forward(O, p, rng)
+        return O, SublayerCache(inner, dropout)
+
+    def cross_attend(Y):
+        O, inner = multihead_forward(Y, M, params["cross"], heads, kv_heads, memory_mask)
+        O, dropout = dropout_forward(O, p, rng)
+        return O, SublayerCache(inner, dropout)
+
+    def feed(Y):
+        O, inner = feed_forward_forward(Y, params["ff"], activation)
+        O, dropout = dropout_forward(O, p, rng)
+        return O, SublayerCache(inner, dropout)
+
+    X, attention = residual_forward(X, params["norm_1"], attend, wiring, alpha, eps)
+    cross = None
+    if M is not None:
+        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)
+    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)
+    return X, BlockCache(attention, cross, ff)
+
+
+def block_backward(
+    dY: Float[Array, "*B n d"], cache: BlockCache
+) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"] | None, Params]:
+    """dX, dM (None without a memory) and the gradients of the parameters: the sublayers in reverse order."""
+    grads: Params = {}
+    dM = None
+
+    def feed_back(dO, c):
+        return feed_forward_backward(dropout_backward(dO, c.dropout), c.inner)
+
+    def attend_back(dO, c):
+        dX, dY, g = multihead_backward(dropout_backward(dO, c.dropout), c.inner)
+        return dX + dY, g  # queries and memory were one array
+
+    def cross_back(dO, c):
+        nonlocal dM
+        dX, dM, g = multihead_backward(dropout_backward(dO, c.dropout), c.inner)
+        return dX, g
+
+    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)
+    if cache.cross is not None:
+        dX, grads["norm_c"], grads["cross"] = residual_backward(dX, cache.cross, cross_back)
+    dX, grads["norm_1"], grads["attention"] = residual_backward(dX, cache.attention, attend_back)
+    return dX, dM, grads

@@ -1,0 +1,104 @@
+"""Chapter 7: how a sublayer is joined to the residual stream, and how weights start so that the stream stays level."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from byhand import guard
+from byhand.np.norm import layer_norm_backward, layer_norm_forward, rms_norm_backward, rms_norm_forward
+
+WIRINGS = ("pre", "post", "none")
+Params = dict[str, Float[Array, "..."]]
+
+
+class ResidualCache(NamedTuple):
+    norm: Any
+    inner: Any
+    wiring: str
+    alpha: float
+
+
+def norm_forward(X: Float[Array, "*B d"], params: Params, eps: float = 1e-5) -> tuple[Float[Array, "*B d"], Any]:
+    """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
+    if "beta" in params:
+        return layer_norm_forward(X, params["gamma"], params["beta"], eps)
+    return rms_norm_forward(X, params["gamma"], eps)
+
+
+def norm_backward(dY: Float[Array, "*B d"], cache: Any) -> tuple[Float[Array, "*B d"], Params]:
+    """dX and the gradients of the norm's parameters."""
+    if hasattr(cache, "standard"):
+        dX, dgamma, dbeta = layer_norm_backward(dY, cache)
+        return dX, {"gamma": dgamma, "beta": dbeta}
+    dX, dgamma = rms_norm_backward(dY, cache)
+    return dX, {"gamma": dgamma}
+
+
+def residual_forward(
+    X: Float[Array, "*B n d"],
+    norm: Params,
+    sublayer: Callable,
+    wiring: str = "pre",
+    alpha: float = 1.0,
+    eps: float = 1e-5,
+) -> tuple[Float[Array, "*B n d"], ResidualCache]:
+    """pre: αX + F(LN(X)); post: LN(αX + F(X)); none: F(LN(X)), the stream cut. `sublayer(X)` gives (F(X), cache).
+
+    α = 1 is the usual residual; DeepNorm (Wang et al. 2022) is post with the α of `deepnorm`.
+    """
+    if wiring not in WIRINGS:
+        raise ValueError(f"residual: wiring is {wiring!r}, expected one of {', '.join(WIRINGS)}")
+    guard.floats("residual", 2, X=X)
+    guard.number("residual", alpha=alpha)
+    if wiring == "post":
+        F, inner = sublayer(X)
+        Y, cache = norm_forward(alpha * X + F, norm, eps)
+        return Y, ResidualCache(cache, inner, wiring, alpha)
+    X_bar, cache = norm_forward(X, norm, eps)
+    F, inner = sublayer(X_bar)
+    return (F if wiring == "none" else alpha * X + F), ResidualCache(cache, inner, wiring, alpha)
+
+
+def residual_backward(
+    dY: Float[Array, "*B n d"], cache: ResidualCache, sublayer_backward: Callable
+) -> tuple[Float[Array, "*B n d"], Params, dict]:
+    """dX, the norm's gradients, the sublayer's. `sublayer_backward(dF, cache)` gives (dX, gradients).
+
+    The gradient of X is a sum of two: α dY along the stream, and what comes back through the sublayer.
+    """
+    if cache.wiring == "post":
+        dS, dnorm = norm_backward(dY, cache.norm)
+        dX, grads = sublayer_backward(dS, cache.inner)
+        return cache.alpha * dS + dX, dnorm, grads
+    dX_bar, grads = sublayer_backward(dY, cache.inner)
+    dX, dnorm = norm_backward(dX_bar, cache.norm)
+    return (dX if cache.wiring == "none" else cache.alpha * dY + dX), dnorm, grads
+
+
+def deepnorm(encoder_layers: int, decoder_layers: int = 0) -> dict[str, tuple[float, float]]:
+    """(α, β) of the residual and of the initial weights, for each stack (Wang et al. 2022, table in section 3)."""
+    guard.count("deepnorm", 0, encoder_layers=encoder_layers, decoder_layers=decoder_layers)
+    N, M = encoder_layers, decoder_layers
+    if N and M:
+        return {"encoder": (0.81 * (N**4 * M) ** (1 / 16), 0.87 * (N**4 * M) ** (-1 / 16)),
+                "decoder": ((3 * M) ** 0.25, (12 * M) ** -0.25)}
+    name, layers = ("encoder", N) if N else ("decoder", M)
+    guard.count("deepnorm", layers=layers)
+    return {name: ((2 * layers) ** 0.25, (8 * layers) ** -0.25)}
+
+
+def init_weights(
+    rng: np.random.Generator, d_in: int, d_out: int, scheme: str = "lecun", layers: int = 1, dtype=np.float32
+) -> Float[Array, "d_in d_out"]:
+    """Normal weights of a stated standard deviation: lecun 1/√d_in, xavier √(2/(d_in + d_out)), he √(2/d_in),
+    gpt2 0.02; residual is gpt2 / √(2 layers), for the last matrix of each of the 2 sublayers of a layer."""
+    guard.count("init_weights", d_in=d_in, d_out=d_out, layers=layers)
+    stds = {"lecun": 1 / math.sqrt(d_in), "xavier": math.sqrt(2 / (d_in + d_out)), "he": math.sqrt(2 / d_in),
+            "gpt2": 0.02, "residual": 0.02 / math.sqrt(2 * layers)}
+    if scheme not in stds:
+        raise ValueError(f"init_weights: scheme is {scheme!r}, expected one of {', '.join(stds)}")
+    return rng.normal(scale=stds[scheme], size=(d_in, d_out)).astype(dtype)

@@ -1,0 +1,52 @@
+"""Chapter 7: the wiring of a sublayer in PyTorch, and initial weights."""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from byhand import guard
+from byhand.np.residual import WIRINGS, deepnorm  # arithmetic of two numbers: the same function serves both halves
+
+__all__ = ["deepnorm", "init_weights", "norm", "residual"]
+
+
+def norm(X: Float[Tensor, "*B d"], params: dict, eps: float = 1e-5) -> Float[Tensor, "*B d"]:
+    """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
+    if "beta" in params:
+        return F.layer_norm(X, X.shape[-1:], params["gamma"], params["beta"], eps)
+    return F.rms_norm(X, X.shape[-1:], params["gamma"], eps)
+
+
+def residual(
+    X: Float[Tensor, "*B n d"],
+    params: dict,
+    sublayer: Callable,
+    wiring: str = "pre",
+    alpha: float = 1.0,
+    eps: float = 1e-5,
+) -> Float[Tensor, "*B n d"]:
+    """pre: αX + F(LN(X)); post: LN(αX + F(X)); none: F(LN(X)), the stream cut."""
+    if wiring not in WIRINGS:
+        raise ValueError(f"residual: wiring is {wiring!r}, expected one of {', '.join(WIRINGS)}")
+    guard.tensors("residual", 2, X=X)
+    guard.number("residual", alpha=alpha)
+    if wiring == "post":
+        return norm(alpha * X + sublayer(X), params, eps)
+    Y = sublayer(norm(X, params, eps))
+    return Y if wiring == "none" else alpha * X + Y
+
+
+def init_weights(
+    d_in: int, d_out: int, scheme: str = "lecun", layers: int = 1, generator: torch.Generator | None = None
+) -> Float[Tensor, "d_in d_out"]:
+    """Normal weights of a stated standard deviation; the schemes are those of the NumPy half."""
+    guard.count("init_weights", d_in=d_in, d_out=d_out, layers=layers)
+    stds = {"lecun": 1 / math.sqrt(d_in), "xavier": math.sqrt(2 / (d_in + d_out)), "he": math.sqrt(2 / d_in),
+            "gpt2": 0.02, "residual": 0.02 / math.sqrt(2 * layers)}
+    if scheme not in stds:
+        raise ValueError(f"init_weights: scheme is {scheme!r}, expected one of {', '.join(stds)}")
+    return torch.randn(d_in, d_out, generator=generator) * stds[scheme]
