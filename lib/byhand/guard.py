@@ -8,7 +8,9 @@ import sys
 
 import numpy as np
 
-from byhand import tree
+from byhand.tree import flatten
+
+FAR = 1 << 31  # a bound on positions, which have no end of their own
 
 
 def _kind(x) -> str:
@@ -103,7 +105,7 @@ def trees(where: str, **trees) -> None:
     for name, leaves in trees.items():
         if not isinstance(leaves, dict):
             raise TypeError(f"{where}: {name} is {_kind(leaves)}, expected a dict")
-        leaves = tree.flatten(leaves)
+        leaves = flatten(leaves)
         for path, x in leaves.items():
             if not isinstance(x, np.ndarray):
                 raise TypeError(f"{where}: {name} has {_kind(x)} at {path}, expected a NumPy array")
@@ -238,6 +240,30 @@ def block(where: str, tree, M) -> None:
                          + ("" if M is not None else " (cross and norm_c come with a memory M)"))
 
 
+def recurrent(where: str, X, tree, h0=None) -> None:
+    """Tokens X (*B, n, d), at least one, the parameters {W_x, W_h, b} over them, and a first state (*B, h)."""
+    check = tensors if _is_tensor(X) else floats
+    check(where, 2, X=X)
+    h = tree["W_h"].shape[-1] if isinstance(tree, dict) and "W_h" in tree else None
+    params(where, tree, {"W_x": (X.shape[-1], h), "W_h": (h, h), "b": (h,)})
+    check(where, 1, X=X, **tree)
+    count(where, tokens=X.shape[-2])
+    if h0 is not None:
+        check(where, 1, X=X, h0=h0)
+        shape(where, "h0", h0.shape, (*X.shape[:-2], h))
+
+
+def conv1d(where: str, X, W, b, dilation: int) -> None:
+    """Tokens X (*B, n, d_in), a kernel W (k, d_in, d_out) and a bias over them."""
+    check = tensors if _is_tensor(X) else floats
+    check(where, 2, X=X, W=W)
+    shape(where, "W", W.shape, (*W.shape[:1], X.shape[-1], *W.shape[-1:]))
+    count(where, taps=W.shape[0], dilation=dilation)
+    if b is not None:
+        check(where, 1, X=X, b=b)
+        shape(where, "b", b.shape, W.shape[-1:])
+
+
 def additive(where: str, Q, K, tree) -> None:
     """Queries, keys and the parameters {W_q, W_k, w} that align them."""
     a = tree["w"].shape[-1] if isinstance(tree, dict) and "w" in tree else None
@@ -256,6 +282,50 @@ def params(where: str, tree, shapes: dict, optional=()) -> None:
         if not (isinstance(x, np.ndarray) or _is_tensor(x)):
             raise TypeError(f"{where}: params[{name!r}] is {_kind(x)}, expected an array")
         shape(where, f"params[{name!r}]", x.shape, shapes[name])
+
+
+def multiple(where: str, of: int, **values) -> None:
+    """Each value is a positive whole number that `of` divides."""
+    count(where, **values)
+    for name, x in values.items():
+        if x % of:
+            raise ValueError(f"{where}: {name} is {x}, expected a multiple of {of}")
+
+
+def window(where: str, size: int, n: int, offset: int) -> None:
+    """Positions offset … offset + n − 1 lie within 0 … size − 1."""
+    count(where, n=n)
+    count(where, low=0, offset=offset)
+    if offset + n > size:
+        raise ValueError(f"{where}: offset + n is {offset + n}, expected at most {size}, the number of positions")
+
+
+def tiles(where: str, Q, K, is_causal, block) -> None:
+    """The options of tiled attention: whole tiles, and a causal flag that means the same for queries and keys."""
+    count(where, block=block)
+    if not isinstance(is_causal, bool):
+        raise TypeError(f"{where}: is_causal is {_kind(is_causal)}, expected bool")
+    if is_causal and Q.shape[-2] != K.shape[-2]:
+        raise ValueError(f"{where}: is_causal is True with {Q.shape[-2]} queries and {K.shape[-2]} keys, "
+                         "expected as many of each")
+
+
+def tokens(where: str, X, mask) -> None:
+    """At least one token in X (*B, n, d), and a mask (*B, n) of the real ones."""
+    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
+    count(where, **{"number of tokens": X.shape[-2]})
+    if mask is not None:
+        masks(where, (mask,))
+        shape(where, "mask", mask.shape, X.shape[:-1])
+
+
+def layers(where: str, layers) -> None:
+    """Weights (*B, H, n, n) of one layer or more, all of one shape."""
+    if not isinstance(layers, list | tuple) or not layers:
+        raise ValueError(f"{where}: layers is {_kind(layers)} of length {len(layers)}, expected a list of weights")
+    for i, A in enumerate(layers):
+        (tensors if _is_tensor(A) else floats)(where, 3, **{f"layers[{i}]": A})
+        shape(where, f"layers[{i}]", A.shape, (*layers[0].shape[:-1], layers[0].shape[-2]))
 
 
 def _float_dtype(where, name, dtype, ok):

@@ -1,0 +1,132 @@
+"""Chapter 16: attention without the n × m matrix: tiles of the scores, and a softmax that reads its keys bit by bit."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray as Array
+
+from byhand import guard
+
+
+class Partial(NamedTuple):
+    """What a query has read of some keys: m = max s, l = Σ exp(s − m), o = Σ exp(s − m) v."""
+
+    m: Array
+    l: Array
+    o: Array
+
+
+def online_softmax_merge(
+    a: tuple[Float[Array, "*B n"], Float[Array, "*B n"], Float[Array, "*B n d_v"]],
+    b: tuple[Float[Array, "*B n"], Float[Array, "*B n"], Float[Array, "*B n d_v"]],
+) -> Partial:
+    """(m, l, o) of two sets of keys read together: associative, and (−∞, 0, 0) is its identity (Milakov 2018)."""
+    (m_a, l_a, o_a), (m_b, l_b, o_b) = a, b
+    guard.floats("online_softmax_merge", 1, l_a=l_a, l_b=l_b, o_a=o_a, o_b=o_b)
+    for name, x in (("m of a", m_a), ("m of b", m_b), ("l of b", l_b)):
+        guard.shape("online_softmax_merge", name, x.shape, l_a.shape)
+    guard.shape("online_softmax_merge", "o of b", o_b.shape, o_a.shape)
+    m = np.maximum(m_a, m_b)
+    top = _finite(m)
+    keep, add = np.exp(m_a - top), np.exp(m_b - top)  # what was summed under a smaller maximum shrinks
+    return Partial(m, keep * l_a + add * l_b, keep[..., None] * o_a + add[..., None] * o_b)
+
+
+class FlashCache(NamedTuple):
+    Q: Array
+    K: Array
+    V: Array
+    O: Array
+    L: Array
+    mask: Array | None
+    is_causal: bool
+    scale: float
+    block: int
+
+
+def flash_attention_forward(
+    Q: Float[Array, "*B n d_k"],
+    K: Float[Array, "*B m d_k"],
+    V: Float[Array, "*B m d_v"],
+    mask: Bool[Array, "..."] | None = None,
+    scale: float | None = None,
+    is_causal: bool = False,
+    block: int = 512,
+) -> tuple[Float[Array, "*B n d_v"], FlashCache]:
+    """The output of `attention_forward` in memory for one tile, block × block (Dao et al. 2022).
+
+    `is_causal` adds a causal mask without storing it, needs n = m, and skips the tiles that it hides. `cache.L` is the
+    log-sum-exp of each row of scores, all that the backward needs of them; 0 where a query may attend to nothing.
+    """
+    guard.attention("flash_attention", Q, K, V, mask)
+    guard.tiles("flash_attention", Q, K, is_causal, block)
+    n, m = Q.shape[-2], K.shape[-2]
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
+    O, L = np.empty((*Q.shape[:-1], V.shape[-1]), Q.dtype), np.empty(Q.shape[:-1], Q.dtype)
+    cache = FlashCache(Q, K, V, O, L, mask, is_causal, scale, block)
+    tile, ones = np.empty((min(block, m), min(block, n)), Q.dtype), np.ones(min(block, m), Q.dtype)
+    for head in np.ndindex(Q.shape[:-2]):
+        for rows in _blocks(n, block):
+            q = scale * Q[head][rows]
+            o = np.zeros((len(q), V.shape[-1]), Q.dtype)
+            state = Partial(np.full(len(q), -np.inf, Q.dtype), np.zeros(len(q), Q.dtype), o)
+            for cols in _blocks(rows.stop if is_causal else m, block):
+                E = _scores(q, cache, head, rows, cols, tile)
+                top = E.max(axis=0)
+                E -= _finite(top)
+                np.exp(E, out=E)
+                state = online_softmax_merge(state, (top, ones[: len(E)] @ E, E.mT @ V[head][cols]))
+            l = np.where(state.l == 0, 1, state.l)
+            O[head][rows] = state.o / l[:, None]
+            L[head][rows] = _finite(state.m) + np.log(l)
+    return O, cache
+
+
+def flash_attention_backward(
+    dO: Float[Array, "*B n d_v"], cache: FlashCache
+) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"]]:
+    """dQ, dK, dV; each tile of weights is made anew from L, and D = rowsum(dO ∘ O) stands for rowsum(dA ∘ A)."""
+    Q, K, V, O, L, _, is_causal, scale, block = cache
+    guard.floats("flash_attention_backward", 2, Q=Q, dO=dO)
+    guard.shape("flash_attention_backward", "dO", dO.shape, O.shape)
+    n, m = Q.shape[-2], K.shape[-2]
+    dQ, dK, dV = np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
+    D = np.vecdot(dO, O)
+    tile, dtile = np.empty((2, min(block, m), min(block, n)), Q.dtype)
+    for head in np.ndindex(Q.shape[:-2]):
+        for rows in _blocks(n, block):
+            q = scale * Q[head][rows]
+            for cols in _blocks(rows.stop if is_causal else m, block):
+                A = _scores(q, cache, head, rows, cols, tile)
+                A -= L[head][rows]
+                np.exp(A, out=A)
+                dV[head][cols] += A @ dO[head][rows]
+                dS = np.matmul(V[head][cols], dO[head][rows].mT, out=dtile[: len(A), : len(q)])  # so far this is dA
+                dS -= D[head][rows]
+                dS *= A
+                dQ[head][rows] += dS.mT @ K[head][cols]
+                dK[head][cols] += dS @ q
+    dQ *= scale
+    return dQ, dK, dV
+
+
+def _blocks(stop, block):
+    return [slice(i, min(i + block, stop)) for i in range(0, stop, block)]
+
+
+def _finite(m):
+    """A maximum that is safe to take away: −∞ − (−∞) would be NaN."""
+    return np.where(m == -np.inf, 0, m)
+
+
+def _scores(q, cache, head, rows, cols, tile):
+    """One tile of scores, (key, query): maxima and sums over keys then run along whole rows of memory."""
+    S = np.matmul(cache.K[head][cols], q.mT, out=tile[: cols.stop - cols.start, : len(q)])
+    if cache.mask is not None:
+        mask = np.broadcast_to(cache.mask, (*cache.O.shape[:-1], cache.K.shape[-2]))  # a view: nothing is copied
+        np.copyto(S, -np.inf, where=~mask[head][rows, cols].mT)
+    if cache.is_causal and cols.stop > rows.start + 1:
+        np.copyto(S, -np.inf, where=np.arange(cols.start, cols.stop)[:, None] > np.arange(rows.start, rows.stop))
+    return S

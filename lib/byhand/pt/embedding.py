@@ -1,0 +1,130 @@
+"""Chapter 2: embeddings, tying, cosine, skip-gram and patches in PyTorch."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from byhand import guard
+from byhand.pt.linear import linear
+
+
+def embedding(E: Float[Tensor, "V d"], ids: Int[Tensor, "*B"], scale: float = 1.0) -> Float[Tensor, "*B d"]:
+    """X = scale · E[ids]."""
+    guard.tensors("embedding", 2, E=E)
+    guard.indices("embedding", "ids", ids, E.shape[0])
+    guard.number("embedding", scale=scale)
+    return scale * F.embedding(ids, E)
+
+
+def unembed(X: Float[Tensor, "*B d"], E: Float[Tensor, "V d"]) -> Float[Tensor, "*B V"]:
+    """Logits X Eᵀ: the dot product of a token with every word (Press and Wolf 2017)."""
+    guard.tensors("unembed", 1, X=X, E=E)
+    guard.shape("unembed", "E", E.shape, (*E.shape[:1], X.shape[-1]))
+    return X @ E.mT
+
+
+def cosine_similarity(U: Float[Tensor, "n d"], V: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
+    """S[i, j] = uᵢ · vⱼ / ‖uᵢ‖‖vⱼ‖; 0 for a vector of zeros."""
+    guard.tensors("cosine_similarity", 2, U=U, V=V)
+    guard.shape("cosine_similarity", "V", V.shape, (V.shape[0], U.shape[-1]))
+    tiny = torch.finfo(U.dtype).tiny
+    return F.normalize(U, dim=-1, eps=tiny) @ F.normalize(V, dim=-1, eps=tiny).mT
+
+
+def nearest(
+    vectors: Float[Tensor, "V d"], query: Float[Tensor, " d"], k: int = 5, exclude: Sequence[int] = ()
+) -> Int[Tensor, " k"]:
+    """The k rows of highest cosine with the query, best first, without those in `exclude`; ties go to the first."""
+    guard.tensors("nearest", 1, vectors=vectors, query=query)
+    guard.count("nearest", k=k)
+    for i in exclude:
+        guard.count("nearest", low=0, exclude=i)
+    similarity = cosine_similarity(vectors, query[None])[:, 0]
+    similarity[list(exclude)] = -torch.inf
+    if k > (left := len(similarity) - len(set(exclude))):
+        raise ValueError(f"nearest: k is {k}, expected at most the {left} rows that are not excluded")
+    return torch.sort(similarity, descending=True, stable=True).indices[:k]
+
+
+def sgns(
+    W_in: Float[Tensor, "V d"],
+    W_out: Float[Tensor, "V d"],
+    centres: Int[Tensor, " B"],
+    contexts: Int[Tensor, " B"],
+    negatives: Int[Tensor, "B k"],
+) -> Float[Tensor, ""]:
+    """L = −mean (log σ(u · w₊) + Σ log σ(−u · w₋)) (Mikolov et al. 2013): a true neighbour against k drawn words."""
+    guard.tensors("sgns", 2, W_in=W_in, W_out=W_out)
+    guard.shape("sgns", "W_out", W_out.shape, W_in.shape)
+    for name, ids in (("centres", centres), ("contexts", contexts), ("negatives", negatives)):
+        guard.indices("sgns", name, ids, W_in.shape[0])
+    guard.count("sgns", pairs=centres.numel())
+    guard.shape("sgns", "contexts", contexts.shape, centres.shape)
+    guard.shape("sgns", "negatives", negatives.shape, (centres.numel(), negatives.shape[-1]))
+    u = F.embedding(centres, W_in)
+    near = (F.embedding(contexts, W_out) * u).sum(dim=-1)
+    drawn = (F.embedding(negatives, W_out) @ u[..., None])[..., 0]
+    return -(F.logsigmoid(near) + F.logsigmoid(-drawn).sum(dim=-1)).mean()
+
+
+def patchify(images: Float[Tensor, "*B h w c"], patch: int) -> Float[Tensor, "*B n p"]:
+    """Squares of `patch` × `patch` pixels, row by row, each as a vector: its rows, their pixels, their channels."""
+    guard.tensors("patchify", 3, images=images)
+    *lead, h, w, c = images.shape
+    guard.count("patchify", patch=patch)
+    guard.multiple("patchify", patch, **{"height of images": h, "width of images": w})
+    grid = images.reshape(*lead, h // patch, patch, w // patch, patch, c).swapaxes(-4, -3)
+    return grid.reshape(*lead, (h // patch) * (w // patch), patch * patch * c)
+
+
+def unpatchify(patches: Float[Tensor, "*B n p"], patch: int, h: int, w: int) -> Float[Tensor, "*B h w c"]:
+    """The images of h × w pixels whose patches these are: the inverse of `patchify`."""
+    guard.tensors("unpatchify", 2, patches=patches)
+    guard.count("unpatchify", patch=patch)
+    guard.multiple("unpatchify", patch, h=h, w=w)
+    *lead, n, p = patches.shape
+    c = p // (patch * patch)
+    guard.shape("unpatchify", "patches", patches.shape, (*lead, (h // patch) * (w // patch), patch * patch * c))
+    grid = patches.reshape(*lead, h // patch, w // patch, patch, patch, c).swapaxes(-4, -3)
+    return grid.reshape(*lead, h, w, c)
+
+
+def patch_embedding(
+    images: Float[Tensor, "*B h w c"], W: Float[Tensor, "p d"], b: Float[Tensor, " d"], patch: int
+) -> Float[Tensor, "*B n d"]:
+    """x_n = vec(patch_n) W + b (Dosovitskiy et al. 2021): one matmul, the same as a convolution with that stride."""
+    return linear(patchify(images, patch), W, b)
+
+
+class Embedding(nn.Module):
+    """A table E of words: ids to scaled rows, and `unembed`, tied to it, from tokens to logits."""
+
+    def __init__(self, V: int, d: int, scale: float = 1.0):
+        super().__init__()
+        guard.count("Embedding", V=V, d=d)
+        self.scale = scale
+        self.E = nn.Parameter(torch.randn(V, d) / math.sqrt(d))
+
+    def forward(self, ids: Int[Tensor, "*B"]) -> Float[Tensor, "*B d"]:
+        return embedding(self.E, ids, self.scale)
+
+    def unembed(self, X: Float[Tensor, "*B d"]) -> Float[Tensor, "*B V"]:
+        return unembed(X, self.E)
+
+
+class PatchEmbedding(nn.Module):
+    """Images to tokens, with the parameters {W, b} of a linear map."""
+
+    def __init__(self, patch: int, channels: int, d: int):
+        super().__init__()
+        guard.count("PatchEmbedding", patch=patch, channels=channels, d=d)
+        self.patch = patch
+        wide = patch * patch * channels
+        self.W, self.b = nn.Parameter(torch.randn(wide, d) / math.sqrt(wide)), nn.Parameter(torch.zeros(d))
+
+    def forward(self, images: Float[Tensor, "*B h w c"]) -> Float[Tensor, "*B n d"]:
+        return patch_embedding(images, self.W, self.b, self.patch)
