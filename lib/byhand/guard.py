@@ -88,11 +88,11 @@ def repeats(where: str, name: str, small, big) -> None:
 
 def indices(where: str, name: str, ids, size: int) -> None:
     """Whole numbers in 0..size-1: a negative index would silently count from the end."""
-    integral = np.issubdtype(ids.dtype, np.integer) if isinstance(ids, np.ndarray) else (
-        _is_tensor(ids) and not ids.is_floating_point() and not ids.is_complex() and str(ids.dtype) != "torch.bool")
-    if not integral:
-        what = f"dtype {ids.dtype}" if hasattr(ids, "dtype") else _kind(ids)
-        raise TypeError(f"{where}: {name} has {what}, expected an array of whole numbers")
+    if not (isinstance(ids, np.ndarray) or _is_tensor(ids)):
+        raise TypeError(f"{where}: {name} is {_kind(ids)}, expected an array of whole numbers")
+    whole = str(ids.dtype) in ("torch.int32", "torch.int64")  # torch takes uint8 for a mask, and refuses the others
+    if not (whole if _is_tensor(ids) else np.issubdtype(ids.dtype, np.integer)):
+        raise TypeError(f"{where}: {name} has dtype {ids.dtype}, expected an array of whole numbers")
     if isinstance(ids, np.ndarray) and ids.size and not (0 <= ids.min() and ids.max() < size):
         bad = int(ids.min()) if ids.min() < 0 else int(ids.max())
         raise ValueError(f"{where}: {name} holds {bad}, expected whole numbers from 0 to {size - 1}")
@@ -111,18 +111,16 @@ def attention(where: str, Q, K, V, mask=None, *, same_width: bool = True) -> Non
     if K.shape[-2] == 0:
         raise ValueError(f"{where}: K has 0 keys, expected at least 1")
     if mask is not None:
-        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]))
+        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]), Q)
 
 
-def mask_over(where: str, mask, scores) -> None:
+def mask_over(where: str, mask, scores, like) -> None:
     """A boolean mask for scores of this shape (*B, n, m): (n, m), or all axes with 1 where it is shared.
 
     The key axis must be there in full. Anything looser would let a (B, m) padding mask pass for an (n, m) one.
+    `like` is an array of the half that the mask must belong to.
     """
-    if not (isinstance(mask, np.ndarray) or _is_tensor(mask)):
-        raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean array")
-    if str(mask.dtype).removeprefix("torch.") != "bool":
-        raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+    boolean(where, mask, "tensor" if _is_tensor(like) else "array")
     got, scores = tuple(mask.shape), tuple(scores)
     full = len(got) == len(scores) and all(g in (1, s) for g, s in zip(got, scores, strict=True))
     if not (full and got[-1] == scores[-1] or got == scores[-2:]):
@@ -136,7 +134,15 @@ def scores(where: str, S, mask=None) -> None:
     if S.shape[-1] == 0:
         raise ValueError(f"{where}: S has shape {tuple(S.shape)}, expected at least 1 entry along the last axis")
     if mask is not None:
-        mask_over(where, mask, S.shape)
+        mask_over(where, mask, S.shape, S)
+
+
+def boolean(where: str, mask, half: str) -> None:
+    """A boolean NumPy array, or a boolean torch tensor."""
+    if not (_is_tensor(mask) if half == "tensor" else isinstance(mask, np.ndarray)):
+        raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean {half}")
+    if str(mask.dtype).removeprefix("torch.") != "bool":
+        raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
 
 
 def masks(where: str, masks) -> None:
@@ -144,10 +150,7 @@ def masks(where: str, masks) -> None:
     if not masks:
         raise ValueError(f"{where}: got no mask, expected at least 1")
     for mask in masks:
-        if not (isinstance(mask, np.ndarray) or _is_tensor(mask)):
-            raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean array")
-        if str(mask.dtype).removeprefix("torch.") != "bool":
-            raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+        boolean(where, mask, "tensor" if _is_tensor(masks[0]) else "array")
     shapes = [tuple(mask.shape) for mask in masks]
     rank = max(len(s) for s in shapes)
     agree = all(len({s[-i] for s in shapes if len(s) >= i} - {1}) <= 1 for i in range(1, rank + 1))
@@ -158,33 +161,31 @@ def masks(where: str, masks) -> None:
 def head(where: str, X, tree) -> None:
     """Tokens X (*B, n, d) and the parameters of one head over them."""
     (tensors if _is_tensor(X) else floats)(where, 2, X=X)
-    d = X.shape[-1]
-    widths = {name: tree[f"W_{name}"].shape[-1] for name in "qkv" if isinstance(tree, dict) and f"W_{name}" in tree}
-    shapes = {}
+    params(where, tree, [f"{kind}_{name}" for name in "qkv" for kind in "Wb"], ("b_q", "b_k", "b_v"), X=X)
     for name in "qkv":
-        width = widths.get("q" if name == "k" else name)
-        shapes |= {f"W_{name}": (d, width), f"b_{name}": (width,)}
-    params(where, tree, shapes, optional=("b_q", "b_k", "b_v"))
+        width = tree["W_q" if name == "k" else f"W_{name}"].shape[-1]  # queries and keys share theirs
+        shape(where, f"params['W_{name}']", tree[f"W_{name}"].shape, (X.shape[-1], width))
+        if f"b_{name}" in tree:
+            shape(where, f"params['b_{name}']", tree[f"b_{name}"].shape, (width,))
 
 
 def additive(where: str, Q, K, tree) -> None:
     """Queries, keys and the parameters {W_q, W_k, w} that align them."""
-    a = tree["w"].shape[-1] if isinstance(tree, dict) and "w" in tree else None
-    params(where, tree, {"W_q": (Q.shape[-1], a), "W_k": (K.shape[-1], a), "w": (a,)})
+    params(where, tree, ["W_q", "W_k", "w"], Q=Q)
+    a = tree["w"].shape[-1]
+    for name, expected in (("W_q", (Q.shape[-1], a)), ("W_k", (K.shape[-1], a)), ("w", (a,))):
+        shape(where, f"params[{name!r}]", tree[name].shape, expected)
 
 
-def params(where: str, tree, shapes: dict, optional=()) -> None:
-    """A flat dict with exactly these names and shapes; a name in `optional` may be missing."""
+def params(where: str, tree, names: list, optional=(), **like) -> None:
+    """A flat dict with these names, some of them optional, of arrays of the half and the dtype of `like`."""
     if not isinstance(tree, dict):
-        raise TypeError(f"{where}: params is {_kind(tree)}, expected a dict with {', '.join(shapes)}")
-    missing = [k for k in shapes if k not in tree and k not in optional]
-    extra = [k for k in tree if k not in shapes]
-    if missing or extra:
-        raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(shapes)}")
-    for name, x in tree.items():
-        if not (isinstance(x, np.ndarray) or _is_tensor(x)):
-            raise TypeError(f"{where}: params[{name!r}] is {_kind(x)}, expected an array")
-        shape(where, f"params[{name!r}]", x.shape, shapes[name])
+        raise TypeError(f"{where}: params is {_kind(tree)}, expected a dict with {', '.join(names)}")
+    missing = [name for name in names if name not in tree and name not in optional]
+    if missing or tree.keys() - set(names):
+        raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(names)}")
+    check = tensors if _is_tensor(*like.values()) else floats
+    check(where, 1, **like, **{f"params[{name!r}]": x for name, x in tree.items()})
 
 
 def _float_dtype(where, name, dtype, ok):
