@@ -171,7 +171,7 @@ MUTANTS = [
       "np.abs(b).max(initial=0.0), floor)", "np.abs(b).max(initial=0.0))"),
     M("np.gradcheck", "invariant", "relative error: absolute", "float(gap / size)", "float(gap)"),
     M("np.gradcheck", "invariant", "relative error: NaN let through",
-      '    guard.finite("relative_error", a=a, b=b)\n', ""),
+      '    guard.finite("relative_error", a=a, b=b, floor=np.asarray(floor))\n', ""),
     M("np.gradcheck", "invariant", "relative error: shapes broadcast",
       '    guard.shape("relative_error", "b", b.shape, a.shape)\n', ""),
     M("np.gradcheck", "invariant", "slope: forward difference",

@@ -43,7 +43,8 @@ def to_torch(x):
 def both(stem, name, error, says, *arguments, halves=("np", "pt"), **options):
     """A row for each half. In `says`, FLOAT… is the name of a dtype, ARRAY what the half computes with."""
     words = {"np": {"ARRAY": "a NumPy array", "MASK": "array", "FLOAT": "float", "INT": "int"},
-             "pt": {"ARRAY": "a torch tensor", "MASK": "tensor", "FLOAT": "torch.float", "INT": "torch.int"}}
+             "pt": {"ARRAY": "a torch tensor", "MASK": "tensor", "FLOAT": "torch.float", "INT": "torch.int",
+                    "an array of whole": "a tensor of whole"}}
     for half in halves:
         text = re.sub("|".join(words[half]), lambda m, half=half: words[half][m[0]], says)
         args = arguments if half == "np" else tuple(map(to_torch, arguments))
@@ -153,9 +154,16 @@ both("linear", "scatter_add_forward", T, "scatter_add: ids has dtype FLOAT64, ex
      Y6, ids * 1.0, 5)
 numpy("linear", "scatter_add_forward", V, "scatter_add: ids holds 4, expected whole numbers from 0 to 3", Y6, ids, 4)
 cache = MODULES["np.linear"].scatter_add_forward(Y6, ids, 5)[1]
-numpy("linear", "scatter_add_backward", V, "gather: E has 1 axes, expected at least 2", normal(6), cache)
-numpy("linear", "scatter_add_backward", V, "gather: ids holds 4, expected whole numbers from 0 to 2", normal(3, 6),
-      cache)
+numpy("linear", "scatter_add_backward", V, "scatter_add_backward: dZ has 1 axes, expected at least 2", normal(6), cache)
+for rows in (3, 7):
+    numpy("linear", "scatter_add_backward", V, f"scatter_add_backward: dZ has shape ({rows}, 6), expected (5, 6)",
+          normal(rows, 6), cache)
+numpy("linear", "scatter_add_backward", V, "scatter_add_backward: dZ holds nan at index (0, 0), expected finite",
+      with_bad(normal(5, 6), NAN, (0, 0)), cache)
+both("linear", "gather_forward", V, "gather: E has shape (2, 5, 6), expected (5, 6)", np.stack([E, E]), ids)
+numpy("linear", "gather_forward", T, "gather: ids is torch.Tensor, expected an array of whole", E, torch.tensor(ids))
+ROWS.append(Row("pt.linear", "gather", T, "gather: ids is numpy.ndarray, expected a tensor of whole",
+                (torch.tensor(E), ids), {}))
 numpy("linear", "init_linear", V, "init_linear: d_in is 0, expected at least 1", None, 0, 4)
 numpy("linear", "init_linear", T, "init_linear: d_out is bool, expected a whole number", None, 4, True)
 torches("linear", "Linear", V, "Linear: d_in is -1, expected at least 1", -1, 4)
@@ -210,7 +218,7 @@ both("mask", "causal_mask", T, "causal_mask: m is float, expected a whole number
 both("mask", "causal_mask", V, "causal_mask: offset is -1, expected at least 0", 3, offset=-1)
 lengths = np.array([2, 0, 3])
 both("mask", "padding_mask", T, "padding_mask: lengths is list, expected an array of whole numbers", [2, 3], 3)
-both("mask", "padding_mask", T, "padding_mask: lengths has dtype FLOAT64, expected an array of", lengths * 1.0, 3)
+both("mask", "padding_mask", T, "padding_mask: lengths has dtype FLOAT64, expected an array of whole", lengths * 1.0, 3)
 both("mask", "padding_mask", V, "padding_mask: lengths has shape (3, 1), expected (3,)", lengths[:, None], 3)
 both("mask", "padding_mask", V, "padding_mask: m is -1, expected at least 1", lengths, -1)
 both("mask", "padding_mask", V, "padding_mask: ndim is 2, expected at least 3", lengths, 3, 2)
@@ -249,6 +257,9 @@ numpy("gradcheck", "numerical_gradient", V, "numerical_gradient: X holds nan at 
       np.sum, np.array([NAN]))
 numpy("gradcheck", "numerical_gradient", V, "numerical_gradient: h is 0, expected a finite number greater than 0",
       np.sum, X, 0)
+numpy("gradcheck", "numerical_gradient", V, "numerical_gradient: shape of dY is (3, 3), expected a shape that repeats",
+      np.copy, X, dY=np.ones((3, 3)))
+numpy("gradcheck", "relative_error", V, "relative_error: floor holds nan", S, S, NAN)
 numpy("gradcheck", "numerical_gradient", T, "numerical_gradient: h is str, expected a number", np.sum, X, "small")
 RNG = np.random.default_rng(0)
 
@@ -258,6 +269,7 @@ def one(x):
 
 
 numpy("gradcheck", "gradcheck", T, "gradcheck: X has dtype float32, expected float64", one, None, {"X": f32(X)}, RNG)
+numpy("gradcheck", "gradcheck", T, "gradcheck: X is list, expected a NumPy array", one, None, {"X": [1.0]}, RNG)
 numpy("gradcheck", "gradcheck", T, "gradcheck: p.w has dtype float32, expected float64",
       one, None, {"p": {"w": f32(X)}}, RNG)
 numpy("gradcheck", "gradcheck", V, "numerical_gradient: h is 0, expected a finite number greater than 0",
@@ -283,6 +295,15 @@ for name, more, halves in FORMS:
             if half in halves:
                 both("attention", name, error, f"{f}: {says}", *arguments, *more, halves=[half], **options)
 
+    if name in ("attention_forward", "fused_attention"):
+        wrong(V, "scale is nan, expected a finite number", Q, K, VAL, scale=NAN)
+        wrong(T, "scale is str, expected a number", Q, K, VAL, scale="small")
+        wrong(T, "scale is bool, expected a number", Q, K, VAL, scale=True)
+    other = {"np": "Q is torch.Tensor, expected a NumPy array", "pt": "Q is numpy.ndarray, expected a torch tensor"}
+    for half in halves:  # everything of the other half, so that only the half can be wrong
+        given = (Q, K, VAL) if half == "pt" else tuple(map(to_torch, (Q, K, VAL)))
+        place = name if half == "np" else f
+        ROWS.append(Row(f"{half}.attention", place, T, f"{f}: {other[half]}", (*given, *more), {}))
     wrong(V, "Q has 1 axes, expected at least 2", Q[0, 0], K, VAL)
     wrong(V, "K has 4 keys but V has 3 values", Q, K, VAL[:, :3])
     if "additive" not in name:
@@ -445,7 +466,7 @@ def test_wrong_input_is_refused_in_our_words(row):
 
 
 UNNAMED = {"cache", "rng", "generator", "dtype", "device", "f", "forward", "backward", "pt_function", "np_forward",
-           "np_backward", "inputs", "grads", "where", "config", "scale", "floor", "masks", "bias", "dY"}
+           "np_backward", "inputs", "grads", "where", "config", "masks", "bias"}
 
 
 def test_every_function_and_every_argument_is_in_the_table():
@@ -473,6 +494,11 @@ HOLES = {
     "V may have any length": ("if V.shape[-2] != K.shape[-2]:", "if False:"),
     "widths may differ": ("if same_width and K", "if False and K"),
     "leading axes may differ": ("if x.shape[:-2] != Q.shape[:-2]:", "if False:"),
+    "any scale": ("if scale is not None:", "if False:"),
+    "ids of the other half": ('(_is_tensor(ids) if half == "tensor" else isinstance(ids, np.ndarray))',
+                              "(_is_tensor(ids) or isinstance(ids, np.ndarray))"),
+    "arrays of the other half": ('FLOATING = {"array": floats, "tensor": tensors}',
+                                 'FLOATING = {"array": tensors, "tensor": floats}'),
     "no key at all": ("if K.shape[-2] == 0:", "if False:"),
     "masks broadcast": ("full and got[-1] == scores[-1] or got == scores[-2:]", "full or got == scores[-2:]"),
     "a mask of any rank": ("full = len(got) == len(scores) and all", "full = all"),

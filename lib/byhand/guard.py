@@ -44,6 +44,9 @@ def tensors(where: str, rank: int = 1, **tensors) -> None:
             raise ValueError(f"{where}: {name} is on {x.device} but {place[0]} is on {place[1]}, expected one device")
 
 
+FLOATING = {"array": floats, "tensor": tensors}  # by half: what computes with arrays, what with tensors
+
+
 def finite(where: str, **arrays) -> None:
     """No NaN and no infinity: either would spread through a softmax without a sound."""
     for name, x in arrays.items():
@@ -86,21 +89,21 @@ def repeats(where: str, name: str, small, big) -> None:
         raise ValueError(f"{where}: {name} is {small}, expected a shape that repeats to {big}")
 
 
-def indices(where: str, name: str, ids, size: int) -> None:
+def indices(where: str, name: str, ids, size: int, half: str = "array") -> None:
     """Whole numbers in 0..size-1: a negative index would silently count from the end."""
-    if not (isinstance(ids, np.ndarray) or _is_tensor(ids)):
-        raise TypeError(f"{where}: {name} is {_kind(ids)}, expected an array of whole numbers")
+    if not (_is_tensor(ids) if half == "tensor" else isinstance(ids, np.ndarray)):
+        raise TypeError(f"{where}: {name} is {_kind(ids)}, expected {_a(half)} of whole numbers")
     whole = str(ids.dtype) in ("torch.int32", "torch.int64")  # torch takes uint8 for a mask, and refuses the others
-    if not (whole if _is_tensor(ids) else np.issubdtype(ids.dtype, np.integer)):
-        raise TypeError(f"{where}: {name} has dtype {ids.dtype}, expected an array of whole numbers")
-    if isinstance(ids, np.ndarray) and ids.size and not (0 <= ids.min() and ids.max() < size):
+    if not (whole if half == "tensor" else np.issubdtype(ids.dtype, np.integer)):
+        raise TypeError(f"{where}: {name} has dtype {ids.dtype}, expected {_a(half)} of whole numbers")
+    if half == "array" and ids.size and not (0 <= ids.min() and ids.max() < size):
         bad = int(ids.min()) if ids.min() < 0 else int(ids.max())
         raise ValueError(f"{where}: {name} holds {bad}, expected whole numbers from 0 to {size - 1}")
 
 
-def attention(where: str, Q, K, V, mask=None, *, same_width: bool = True) -> None:
-    """Shapes of Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v) and of a mask over (*B, n, m)."""
-    (tensors if _is_tensor(Q) else floats)(where, 2, Q=Q, K=K, V=V)
+def attention(where: str, Q, K, V, mask=None, scale=None, *, same_width: bool = True, half: str = "array") -> None:
+    """Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v), a mask over (*B, n, m) or None, a scale or None."""
+    FLOATING[half](where, 2, Q=Q, K=K, V=V)
     for name, x in (("K", K), ("V", V)):
         if x.shape[:-2] != Q.shape[:-2]:
             raise ValueError(f"{where}: {name} has leading axes {tuple(x.shape[:-2])} but Q has {tuple(Q.shape[:-2])}")
@@ -111,16 +114,17 @@ def attention(where: str, Q, K, V, mask=None, *, same_width: bool = True) -> Non
     if K.shape[-2] == 0:
         raise ValueError(f"{where}: K has 0 keys, expected at least 1")
     if mask is not None:
-        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]), Q)
+        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]), half)
+    if scale is not None:
+        number(where, scale=scale)
 
 
-def mask_over(where: str, mask, scores, like) -> None:
+def mask_over(where: str, mask, scores, half: str) -> None:
     """A boolean mask for scores of this shape (*B, n, m): (n, m), or all axes with 1 where it is shared.
 
     The key axis must be there in full. Anything looser would let a (B, m) padding mask pass for an (n, m) one.
-    `like` is an array of the half that the mask must belong to.
     """
-    boolean(where, mask, "tensor" if _is_tensor(like) else "array")
+    boolean(where, mask, half)
     got, scores = tuple(mask.shape), tuple(scores)
     full = len(got) == len(scores) and all(g in (1, s) for g, s in zip(got, scores, strict=True))
     if not (full and got[-1] == scores[-1] or got == scores[-2:]):
@@ -128,13 +132,13 @@ def mask_over(where: str, mask, scores, like) -> None:
         raise ValueError(f"{where}: mask has shape {got}, expected {shapes}, with 1 for a shared axis but the last")
 
 
-def scores(where: str, S, mask=None) -> None:
+def scores(where: str, S, mask=None, *, half: str = "array") -> None:
     """Scores with at least one entry along the last axis, and a mask that fits them."""
-    (tensors if _is_tensor(S) else floats)(where, 1, S=S)
+    FLOATING[half](where, 1, S=S)
     if S.shape[-1] == 0:
         raise ValueError(f"{where}: S has shape {tuple(S.shape)}, expected at least 1 entry along the last axis")
     if mask is not None:
-        mask_over(where, mask, S.shape, S)
+        mask_over(where, mask, S.shape, half)
 
 
 def boolean(where: str, mask, half: str) -> None:
@@ -145,12 +149,12 @@ def boolean(where: str, mask, half: str) -> None:
         raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
 
 
-def masks(where: str, masks) -> None:
+def masks(where: str, masks, half: str = "array") -> None:
     """Boolean masks that agree: of one rank, or two-axis ones, each axis equal or 1."""
     if not masks:
         raise ValueError(f"{where}: got no mask, expected at least 1")
     for mask in masks:
-        boolean(where, mask, "tensor" if _is_tensor(masks[0]) else "array")
+        boolean(where, mask, half)
     shapes = [tuple(mask.shape) for mask in masks]
     rank = max(len(s) for s in shapes)
     agree = all(len({s[-i] for s in shapes if len(s) >= i} - {1}) <= 1 for i in range(1, rank + 1))
@@ -158,9 +162,9 @@ def masks(where: str, masks) -> None:
         raise ValueError(f"{where}: masks have shapes {', '.join(map(str, shapes))}, expected ones that fit together")
 
 
-def head(where: str, X, tree) -> None:
+def head(where: str, X, tree, half: str = "array") -> None:
     """Tokens X (*B, n, d) and the parameters of one head over them."""
-    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
+    FLOATING[half](where, 2, X=X)
     params(where, tree, [f"{kind}_{name}" for name in "qkv" for kind in "Wb"], ("b_q", "b_k", "b_v"), X=X)
     for name in "qkv":
         width = tree["W_q" if name == "k" else f"W_{name}"].shape[-1]  # queries and keys share theirs
@@ -186,6 +190,10 @@ def params(where: str, tree, names: list, optional=(), **like) -> None:
         raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(names)}")
     check = tensors if _is_tensor(*like.values()) else floats
     check(where, 1, **like, **{f"params[{name!r}]": x for name, x in tree.items()})
+
+
+def _a(half):
+    return "an array" if half == "array" else "a tensor"
 
 
 def _float_dtype(where, name, dtype, ok):
