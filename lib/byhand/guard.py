@@ -48,6 +48,9 @@ def tensors(where: str, rank: int = 1, **tensors) -> None:
             raise ValueError(f"{where}: {name} is on {x.device} but {place[0]} is on {place[1]}, expected one device")
 
 
+FLOATING = {"array": floats, "tensor": tensors}  # by half: what computes with arrays, what with tensors
+
+
 def finite(where: str, **arrays) -> None:
     """No NaN and no infinity: either would spread through a softmax without a sound."""
     for name, x in arrays.items():
@@ -119,23 +122,23 @@ def trees(where: str, **trees) -> None:
             _same_dtype(where, f"{path} of {name}", x.dtype, (f"that of {first[0]}", first[1][path].dtype))
 
 
-def indices(where: str, name: str, ids, size: int, ignore: int | None = None) -> None:
-    """Whole numbers in 0..size-1, or `ignore`: any other negative index would silently count from the end."""
-    integral = np.issubdtype(ids.dtype, np.integer) if isinstance(ids, np.ndarray) else (
-        _is_tensor(ids) and not ids.is_floating_point() and not ids.is_complex() and str(ids.dtype) != "torch.bool")
-    if not integral:
-        what = f"dtype {ids.dtype}" if hasattr(ids, "dtype") else _kind(ids)
-        raise TypeError(f"{where}: {name} has {what}, expected an array of whole numbers")
-    if isinstance(ids, np.ndarray) and ignore is not None:
+def indices(where: str, name: str, ids, size: int, half: str = "array", ignore: int | None = None) -> None:
+    """Whole numbers in 0..size-1, or `ignore`: a negative index would silently count from the end."""
+    if not (_is_tensor(ids) if half == "tensor" else isinstance(ids, np.ndarray)):
+        raise TypeError(f"{where}: {name} is {_kind(ids)}, expected {_a(half)} of whole numbers")
+    whole = str(ids.dtype) in ("torch.int32", "torch.int64")  # torch takes uint8 for a mask, and refuses the others
+    if not (whole if half == "tensor" else np.issubdtype(ids.dtype, np.integer)):
+        raise TypeError(f"{where}: {name} has dtype {ids.dtype}, expected {_a(half)} of whole numbers")
+    if half == "array" and ignore is not None:
         ids = ids[ids != ignore]
-    if isinstance(ids, np.ndarray) and ids.size and not (0 <= ids.min() and ids.max() < size):
+    if half == "array" and ids.size and not (0 <= ids.min() and ids.max() < size):
         bad = int(ids.min()) if ids.min() < 0 else int(ids.max())
         raise ValueError(f"{where}: {name} holds {bad}, expected whole numbers from 0 to {size - 1}")
 
 
-def attention(where: str, Q, K, V, mask=None, *, same_width: bool = True) -> None:
-    """Shapes of Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v) and of a mask over (*B, n, m)."""
-    (tensors if _is_tensor(Q) else floats)(where, 2, Q=Q, K=K, V=V)
+def attention(where: str, Q, K, V, mask=None, scale=None, *, same_width: bool = True, half: str = "array") -> None:
+    """Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v), a mask over (*B, n, m) or None, a scale or None."""
+    FLOATING[half](where, 2, Q=Q, K=K, V=V)
     for name, x in (("K", K), ("V", V)):
         if x.shape[:-2] != Q.shape[:-2]:
             raise ValueError(f"{where}: {name} has leading axes {tuple(x.shape[:-2])} but Q has {tuple(Q.shape[:-2])}")
@@ -146,18 +149,17 @@ def attention(where: str, Q, K, V, mask=None, *, same_width: bool = True) -> Non
     if K.shape[-2] == 0:
         raise ValueError(f"{where}: K has 0 keys, expected at least 1")
     if mask is not None:
-        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]))
+        mask_over(where, mask, (*Q.shape[:-1], K.shape[-2]), half)
+    if scale is not None:
+        number(where, scale=scale)
 
 
-def mask_over(where: str, mask, scores) -> None:
+def mask_over(where: str, mask, scores, half: str) -> None:
     """A boolean mask for scores of this shape (*B, n, m): (n, m), or all axes with 1 where it is shared.
 
     The key axis must be there in full. Anything looser would let a (B, m) padding mask pass for an (n, m) one.
     """
-    if not (isinstance(mask, np.ndarray) or _is_tensor(mask)):
-        raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean array")
-    if str(mask.dtype).removeprefix("torch.") != "bool":
-        raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+    boolean(where, mask, half)
     got, scores = tuple(mask.shape), tuple(scores)
     full = len(got) == len(scores) and all(g in (1, s) for g, s in zip(got, scores, strict=True))
     if not (full and got[-1] == scores[-1] or got == scores[-2:]):
@@ -165,24 +167,29 @@ def mask_over(where: str, mask, scores) -> None:
         raise ValueError(f"{where}: mask has shape {got}, expected {shapes}, with 1 for a shared axis but the last")
 
 
-def scores(where: str, S, mask=None) -> None:
+def scores(where: str, S, mask=None, *, half: str = "array") -> None:
     """Scores with at least one entry along the last axis, and a mask that fits them."""
-    (tensors if _is_tensor(S) else floats)(where, 1, S=S)
+    FLOATING[half](where, 1, S=S)
     if S.shape[-1] == 0:
         raise ValueError(f"{where}: S has shape {tuple(S.shape)}, expected at least 1 entry along the last axis")
     if mask is not None:
-        mask_over(where, mask, S.shape)
+        mask_over(where, mask, S.shape, half)
 
 
-def masks(where: str, masks) -> None:
+def boolean(where: str, mask, half: str) -> None:
+    """A boolean NumPy array, or a boolean torch tensor."""
+    if not (_is_tensor(mask) if half == "tensor" else isinstance(mask, np.ndarray)):
+        raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean {half}")
+    if str(mask.dtype).removeprefix("torch.") != "bool":
+        raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+
+
+def masks(where: str, masks, half: str = "array") -> None:
     """Boolean masks that agree: of one rank, or two-axis ones, each axis equal or 1."""
     if not masks:
         raise ValueError(f"{where}: got no mask, expected at least 1")
     for mask in masks:
-        if not (isinstance(mask, np.ndarray) or _is_tensor(mask)):
-            raise TypeError(f"{where}: mask is {_kind(mask)}, expected a boolean array")
-        if str(mask.dtype).removeprefix("torch.") != "bool":
-            raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+        boolean(where, mask, half)
     shapes = [tuple(mask.shape) for mask in masks]
     rank = max(len(s) for s in shapes)
     agree = all(len({s[-i] for s in shapes if len(s) >= i} - {1}) <= 1 for i in range(1, rank + 1))
@@ -190,45 +197,48 @@ def masks(where: str, masks) -> None:
         raise ValueError(f"{where}: masks have shapes {', '.join(map(str, shapes))}, expected ones that fit together")
 
 
-def head(where: str, X, tree) -> None:
+def head(where: str, X, tree, half: str = "array") -> None:
     """Tokens X (*B, n, d) and the parameters of one head over them."""
-    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
-    d = X.shape[-1]
-    widths = {name: tree[f"W_{name}"].shape[-1] for name in "qkv" if isinstance(tree, dict) and f"W_{name}" in tree}
-    shapes = {}
+    FLOATING[half](where, 2, X=X)
+    params(where, tree, [f"{kind}_{name}" for name in "qkv" for kind in "Wb"], ("b_q", "b_k", "b_v"), X=X)
     for name in "qkv":
-        width = widths.get("q" if name == "k" else name)
-        shapes |= {f"W_{name}": (d, width), f"b_{name}": (width,)}
-    params(where, tree, shapes, optional=("b_q", "b_k", "b_v"))
+        width = tree["W_q" if name == "k" else f"W_{name}"].shape[-1]  # queries and keys share theirs
+        shape(where, f"params['W_{name}']", tree[f"W_{name}"].shape, (X.shape[-1], width))
+        if f"b_{name}" in tree:
+            shape(where, f"params['b_{name}']", tree[f"b_{name}"].shape, (width,))
 
 
-def multihead(where: str, X, M, tree, heads: int, kv_heads: int) -> None:
+def additive(where: str, Q, K, tree) -> None:
+    """Queries, keys and the parameters {W_q, W_k, w} that align them."""
+    params(where, tree, ["W_q", "W_k", "w"], Q=Q)
+    a = tree["w"].shape[-1]
+    shapes(where, tree, W_q=(Q.shape[-1], a), W_k=(K.shape[-1], a), w=(a,))
+
+
+def multihead(where: str, X, M, tree, heads: int, kv_heads: int, half: str = "array") -> None:
     """Tokens X (*B, n, d), memory M (*B, m, d_m) and the parameters of `heads` heads over `kv_heads` keys, values."""
-    (tensors if _is_tensor(X) else floats)(where, 2, X=X, M=M)
+    FLOATING[half](where, 2, X=X, M=M)
     if M.shape[:-2] != X.shape[:-2]:
         raise ValueError(f"{where}: M has leading axes {tuple(M.shape[:-2])} but X has {tuple(X.shape[:-2])}")
     count(where, heads=heads, kv_heads=kv_heads)
     if heads % kv_heads:
         raise ValueError(f"{where}: kv_heads is {kv_heads}, expected a divisor of the {heads} heads")
-    wide = {name: tree[f"W_{name}"].shape[-1] for name in "qkvo" if isinstance(tree, dict) and f"W_{name}" in tree}
-    for name, parts in (("q", heads), ("k", kv_heads), ("v", kv_heads)):
-        if wide.get(name, 0) % parts:
-            raise ValueError(f"{where}: W_{name} has {wide[name]} columns, expected a multiple of {parts} heads")
-    keys, values = wide.get("q", 0) // heads * kv_heads, wide.get("v", 0) // kv_heads * heads
-    shapes = {"W_q": (X.shape[-1], wide.get("q")), "b_q": (wide.get("q"),), "W_k": (M.shape[-1], keys), "b_k": (keys,),
-              "W_v": (M.shape[-1], wide.get("v")), "b_v": (wide.get("v"),), "W_o": (values, wide.get("o")),
-              "b_o": (wide.get("o"),)}
-    params(where, tree, shapes, optional=("b_q", "b_k", "b_v", "b_o"))
+    names = [f"{kind}_{name}" for name in "qkvo" for kind in "Wb"]
+    params(where, tree, names, names[1::2], X=X)
+    q, v, o = (tree[f"W_{name}"].shape[-1] for name in "qvo")
+    multiple(where, heads, **{"width of W_q": q})
+    multiple(where, kv_heads, **{"width of W_v": v})
+    k, joined = q // heads * kv_heads, v // kv_heads * heads
+    shapes(where, tree, W_q=(X.shape[-1], q), b_q=(q,), W_k=(M.shape[-1], k), b_k=(k,), W_v=(M.shape[-1], v), b_v=(v,),
+           W_o=(joined, o), b_o=(o,))
 
 
-def feed_forward(where: str, X, tree) -> None:
+def feed_forward(where: str, X, tree, half: str = "array") -> None:
     """Tokens X (*B, n, d) and the parameters {W_1, W_2}, optional b_1, b_2, W_g, of a feed-forward layer."""
-    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
-    d = X.shape[-1]
-    wide = tree["W_1"].shape[-1] if isinstance(tree, dict) and "W_1" in tree else None
-    out = tree["W_2"].shape[-1] if isinstance(tree, dict) and "W_2" in tree else None
-    shapes = {"W_1": (d, wide), "b_1": (wide,), "W_g": (d, wide), "W_2": (wide, out), "b_2": (out,)}
-    params(where, tree, shapes, optional=("b_1", "b_2", "W_g"))
+    FLOATING[half](where, 2, X=X)
+    params(where, tree, ["W_1", "b_1", "W_g", "W_2", "b_2"], ("b_1", "b_2", "W_g"), X=X)
+    wide, out = tree["W_1"].shape[-1], tree["W_2"].shape[-1]
+    shapes(where, tree, W_1=(X.shape[-1], wide), b_1=(wide,), W_g=(X.shape[-1], wide), W_2=(wide, out), b_2=(out,))
 
 
 def block(where: str, tree, M) -> None:
@@ -240,48 +250,43 @@ def block(where: str, tree, M) -> None:
                          + ("" if M is not None else " (cross and norm_c come with a memory M)"))
 
 
-def recurrent(where: str, X, tree, h0=None) -> None:
+def recurrent(where: str, X, tree, h0=None, half: str = "array") -> None:
     """Tokens X (*B, n, d), at least one, the parameters {W_x, W_h, b} over them, and a first state (*B, h)."""
-    check = tensors if _is_tensor(X) else floats
-    check(where, 2, X=X)
-    h = tree["W_h"].shape[-1] if isinstance(tree, dict) and "W_h" in tree else None
-    params(where, tree, {"W_x": (X.shape[-1], h), "W_h": (h, h), "b": (h,)})
-    check(where, 1, X=X, **tree)
+    FLOATING[half](where, 2, X=X)
+    params(where, tree, ["W_x", "W_h", "b"], X=X)
+    h = tree["W_h"].shape[-1]
+    shapes(where, tree, W_x=(X.shape[-1], h), W_h=(h, h), b=(h,))
     count(where, tokens=X.shape[-2])
     if h0 is not None:
-        check(where, 1, X=X, h0=h0)
+        FLOATING[half](where, 1, X=X, h0=h0)
         shape(where, "h0", h0.shape, (*X.shape[:-2], h))
 
 
-def conv1d(where: str, X, W, b, dilation: int) -> None:
+def conv1d(where: str, X, W, b, dilation: int, half: str = "array") -> None:
     """Tokens X (*B, n, d_in), a kernel W (k, d_in, d_out) and a bias over them."""
-    check = tensors if _is_tensor(X) else floats
-    check(where, 2, X=X, W=W)
+    FLOATING[half](where, 2, X=X, W=W)
     shape(where, "W", W.shape, (*W.shape[:1], X.shape[-1], *W.shape[-1:]))
     count(where, taps=W.shape[0], dilation=dilation)
     if b is not None:
-        check(where, 1, X=X, b=b)
+        FLOATING[half](where, 1, X=X, b=b)
         shape(where, "b", b.shape, W.shape[-1:])
 
 
-def additive(where: str, Q, K, tree) -> None:
-    """Queries, keys and the parameters {W_q, W_k, w} that align them."""
-    a = tree["w"].shape[-1] if isinstance(tree, dict) and "w" in tree else None
-    params(where, tree, {"W_q": (Q.shape[-1], a), "W_k": (K.shape[-1], a), "w": (a,)})
-
-
-def params(where: str, tree, shapes: dict, optional=()) -> None:
-    """A flat dict with exactly these names and shapes; a name in `optional` may be missing."""
-    if not isinstance(tree, dict):
-        raise TypeError(f"{where}: params is {_kind(tree)}, expected a dict with {', '.join(shapes)}")
-    missing = [k for k in shapes if k not in tree and k not in optional]
-    extra = [k for k in tree if k not in shapes]
-    if missing or extra:
-        raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(shapes)}")
+def shapes(where: str, tree, **expected) -> None:
+    """Each parameter that is there has its shape."""
     for name, x in tree.items():
-        if not (isinstance(x, np.ndarray) or _is_tensor(x)):
-            raise TypeError(f"{where}: params[{name!r}] is {_kind(x)}, expected an array")
-        shape(where, f"params[{name!r}]", x.shape, shapes[name])
+        shape(where, f"params[{name!r}]", x.shape, expected[name])
+
+
+def params(where: str, tree, names: list, optional=(), **like) -> None:
+    """A flat dict with these names, some of them optional, of arrays of the half and the dtype of `like`."""
+    if not isinstance(tree, dict):
+        raise TypeError(f"{where}: params is {_kind(tree)}, expected a dict with {', '.join(names)}")
+    missing = [name for name in names if name not in tree and name not in optional]
+    if missing or tree.keys() - set(names):
+        raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(names)}")
+    check = tensors if _is_tensor(*like.values()) else floats
+    check(where, 1, **like, **{f"params[{name!r}]": x for name, x in tree.items()})
 
 
 def multiple(where: str, of: int, **values) -> None:
@@ -310,22 +315,26 @@ def tiles(where: str, Q, K, is_causal, block) -> None:
                          "expected as many of each")
 
 
-def tokens(where: str, X, mask) -> None:
+def tokens(where: str, X, mask, half: str = "array") -> None:
     """At least one token in X (*B, n, d), and a mask (*B, n) of the real ones."""
-    (tensors if _is_tensor(X) else floats)(where, 2, X=X)
+    FLOATING[half](where, 2, X=X)
     count(where, **{"number of tokens": X.shape[-2]})
     if mask is not None:
-        masks(where, (mask,))
+        boolean(where, mask, half)
         shape(where, "mask", mask.shape, X.shape[:-1])
 
 
-def layers(where: str, layers) -> None:
+def layers(where: str, layers, half: str = "array") -> None:
     """Weights (*B, H, n, n) of one layer or more, all of one shape."""
     if not isinstance(layers, list | tuple) or not layers:
         raise ValueError(f"{where}: layers is {_kind(layers)} of length {len(layers)}, expected a list of weights")
     for i, A in enumerate(layers):
-        (tensors if _is_tensor(A) else floats)(where, 3, **{f"layers[{i}]": A})
+        FLOATING[half](where, 3, **{f"layers[{i}]": A})
         shape(where, f"layers[{i}]", A.shape, (*layers[0].shape[:-1], layers[0].shape[-2]))
+
+
+def _a(half):
+    return "an array" if half == "array" else "a tensor"
 
 
 def _float_dtype(where, name, dtype, ok):

@@ -79,7 +79,7 @@ def save_safetensors(tree: dict, path: str | Path, metadata: dict[str, str] | No
         if not isinstance(x, np.ndarray):
             raise TypeError(f"save_safetensors: {name} is {type(x).__name__}, expected a NumPy array")
     path = Path(path)
-    data = save({name: np.ascontiguousarray(x) for name, x in leaves.items()}, metadata)
+    data = save({name: np.asarray(x, order="C") for name, x in leaves.items()}, metadata)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

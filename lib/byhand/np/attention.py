@@ -29,7 +29,7 @@ def attention_forward(
     scale: float | None = None,
 ) -> tuple[Float[Array, "*B n d_v"], AttentionCache]:
     """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1); the weights are `cache.A`."""
-    guard.attention("attention", Q, K, V, mask)
+    guard.attention("attention", Q, K, V, mask, scale)
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
     S = scale * (Q @ K.mT)  # (4.5)
     A, _ = softmax_forward(S, mask)

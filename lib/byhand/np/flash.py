@@ -60,7 +60,7 @@ def flash_attention_forward(
     `is_causal` adds a causal mask without storing it, needs n = m, and skips the tiles that it hides. `cache.L` is the
     log-sum-exp of each row of scores, all that the backward needs of them; 0 where a query may attend to nothing.
     """
-    guard.attention("flash_attention", Q, K, V, mask)
+    guard.attention("flash_attention", Q, K, V, mask, scale)
     guard.tiles("flash_attention", Q, K, is_causal, block)
     n, m = Q.shape[-2], K.shape[-2]
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)

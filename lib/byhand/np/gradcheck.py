@@ -13,7 +13,7 @@ def relative_error(a: Float[Array, "*S"], b: Float[Array, "*S"], floor: float = 
     """Largest |a − b|, as a share of the largest |a| or |b|, or of `floor` if that is greater; 0 if a equals b."""
     a, b = np.asarray(a), np.asarray(b)
     guard.shape("relative_error", "b", b.shape, a.shape)
-    guard.finite("relative_error", a=a, b=b)
+    guard.finite("relative_error", a=a, b=b, floor=np.asarray(floor))
     gap = np.abs(a - b).max(initial=0.0)
     size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)
     return float(gap / size) if gap else 0.0  # (0.38)
@@ -32,6 +32,7 @@ def numerical_gradient(
         above = np.asarray(f(X)).copy()
         X[i] = here - h
         below = np.asarray(f(X))
+        guard.repeats("numerical_gradient", "shape of dY", np.shape(dY), above.shape)
         dX[i] = ((above - below) * dY).sum() / (2 * h)  # (0.37)
         X[i] = here
     return dX
@@ -48,6 +49,7 @@ def gradcheck(
     """
     leaves = tree.flatten(inputs)
     for name, x in leaves.items():
+        guard.floats("gradcheck", 0, **{name: x})
         if x.dtype != np.float64:
             raise TypeError(f"gradcheck: {name} has dtype {x.dtype}, expected float64")
     out, cache = forward(*inputs.values())

@@ -101,6 +101,7 @@ class GatherCache(NamedTuple):
 def gather_forward(E: Float[Array, "V d"], ids: Int[Array, "*B"]) -> tuple[Float[Array, "*B d"], GatherCache]:
     """Y = E[ids]: one row of E for each id, the same as multiplying by one-hot rows."""
     guard.floats("gather", 2, E=E)
+    guard.shape("gather", "E", E.shape, E.shape[-2:])
     guard.indices("gather", "ids", ids, E.shape[0])
     return E[ids], GatherCache(ids, E.shape[0])  # (0.24)
 
@@ -113,6 +114,7 @@ def gather_backward(dY: Float[Array, "*B d"], cache: GatherCache) -> Float[Array
 
 class ScatterAddCache(NamedTuple):
     ids: Array
+    size: int
 
 
 def scatter_add_forward(
@@ -125,11 +127,13 @@ def scatter_add_forward(
     guard.shape("scatter_add", "Y", Y.shape, (*ids.shape, Y.shape[-1]))
     Z = np.zeros((size, Y.shape[-1]), Y.dtype)
     np.add.at(Z, ids, Y)  # (0.26)
-    return Z, ScatterAddCache(ids)
+    return Z, ScatterAddCache(ids, size)
 
 
 def scatter_add_backward(dZ: Float[Array, "size d"], cache: ScatterAddCache) -> Float[Array, "*B d"]:
     """dY = dZ[ids]: adding into a row forward is reading that row backward."""
+    guard.floats("scatter_add_backward", 2, dZ=dZ)
+    guard.shape("scatter_add_backward", "dZ", dZ.shape, (cache.size, dZ.shape[-1]))
     return gather_forward(dZ, cache.ids)[0]  # (0.26)
 
 

@@ -115,9 +115,10 @@ def head_sum_forward(
     params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}. With V_h = W_v,h W_o,h of rank k it is `multihead`.
     """
     guard.floats("head_sum", 2, X=X)
+    guard.params("head_sum", params, ["U_q", "U_k", "V"], X=X)
     H, d, k = params["U_q"].shape
-    guard.params("head_sum", params, {"U_q": (H, X.shape[-1], k), "U_k": (H, X.shape[-1], k),
-                                      "V": (H, X.shape[-1], params["V"].shape[-1])})
+    heads = (H, X.shape[-1])
+    guard.shapes("head_sum", params, U_q=(*heads, k), U_k=(*heads, k), V=(*heads, params["V"].shape[-1]))
     flat = lambda U: np.swapaxes(U, 0, 1).reshape(d, H * k)  # noqa: E731  (one short map, used twice)
     Q, U_q = linear_forward(X, flat(params["U_q"]))
     K, U_k = linear_forward(X, flat(params["U_k"]))

@@ -124,7 +124,8 @@ def batch_norm_forward(
     in torch. Otherwise the running statistics are constants.
     """
     _affine("batch_norm", X, gamma, beta, 2)
-    guard.params("batch_norm", running, {"mean": gamma.shape, "var": gamma.shape})
+    guard.params("batch_norm", running, ["mean", "var"], X=X)
+    guard.shapes("batch_norm", running, mean=gamma.shape, var=gamma.shape)
     axes = tuple(range(X.ndim - 1))
     if not training:
         s = np.sqrt(running["var"] + X.dtype.type(eps))

@@ -58,6 +58,7 @@ def logsumexp_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B"], Logs
 def logsumexp_backward(dL: Float[Array, "*B"], cache: LogsumexpCache) -> Float[Array, "*B m"]:
     """dS = dL · softmax(S): the softmax is the gradient of log-sum-exp."""
     guard.shape("logsumexp_backward", "dL", np.shape(dL), cache.A.shape[:-1])
+    guard.finite("logsumexp_backward", dL=np.asarray(dL))
     return np.asarray(dL)[..., None] * cache.A  # (4.23)
 
 
@@ -73,5 +74,6 @@ def log_softmax_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B m"], 
 
 def log_softmax_backward(dY: Float[Array, "*B m"], cache: LogSoftmaxCache) -> Float[Array, "*B m"]:
     """dS = dY − softmax(S) · rowsum(dY)."""
+    guard.floats("log_softmax_backward", 1, A=cache.A, dY=dY)
     guard.shape("log_softmax_backward", "dY", dY.shape, cache.A.shape)
     return dY - cache.A * dY.sum(axis=-1, keepdims=True)  # (4.24)

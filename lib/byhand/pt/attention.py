@@ -21,7 +21,7 @@ def attention(
     scale: float | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1), every step a tensor of its own."""
-    guard.attention("attention", Q, K, V, mask)
+    guard.attention("attention", Q, K, V, mask, scale, half="tensor")
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
     return softmax(scale * (Q @ K.mT), mask) @ V  # (4.8)
 
@@ -38,7 +38,7 @@ def fused_attention(
 
     `is_causal` says in a flag what a causal mask says in n × m bits, and lets the kernel skip half the work.
     """
-    guard.attention("fused_attention", Q, K, V, mask)
+    guard.attention("fused_attention", Q, K, V, mask, scale, half="tensor")
     if is_causal and (mask is not None or Q.shape[-2] != K.shape[-2]):
         raise ValueError("fused_attention: is_causal is True, expected that only with n = m and without a mask")
     if Q.ndim == 3:  # the fast kernels take (B, H, n, d) alone: without a head axis torch would store the weights
@@ -52,7 +52,7 @@ def self_attention(
     X: Float[Tensor, "*B n d"], params: dict[str, Float[Tensor, "..."]], mask: Bool[Tensor, "..."] | None = None
 ) -> Float[Tensor, "*B n d_v"]:
     """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
-    guard.head("self_attention", X, params)
+    guard.head("self_attention", X, params, half="tensor")
     Q, K, V = (linear(X, params[f"W_{name}"], params.get(f"b_{name}")) for name in "qkv")  # (4.3)
     return attention(Q, K, V, mask)
 
@@ -65,7 +65,7 @@ def additive_attention(
     mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """Scores w · tanh(W_qᵀ q + W_kᵀ k) (Bahdanau et al. 2015); q and k may differ in width. params {W_q, W_k, w}."""
-    guard.attention("additive_attention", Q, K, V, mask, same_width=False)
+    guard.attention("additive_attention", Q, K, V, mask, same_width=False, half="tensor")
     guard.additive("additive_attention", Q, K, params)
     a, c = linear(Q, params["W_q"]), linear(K, params["W_k"])
     S = torch.tanh(a[..., :, None, :] + c[..., None, :, :]) @ params["w"]  # (4.12)
@@ -80,7 +80,7 @@ def kernel_attention(
     mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """Scores −‖q − k‖² / 2h²: kernel regression with a Gaussian of width h (Nadaraya 1964, Watson 1964)."""
-    guard.attention("kernel_attention", Q, K, V, mask)
+    guard.attention("kernel_attention", Q, K, V, mask, half="tensor")
     guard.number("kernel_attention", low=0, bandwidth=bandwidth)
     gap = Q[..., :, None, :] - K[..., None, :, :]
     return softmax((gap * gap).sum(dim=-1) / (-2 * bandwidth * bandwidth), mask) @ V  # (4.13)

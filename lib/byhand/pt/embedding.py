@@ -15,7 +15,7 @@ from byhand.pt.linear import linear
 def embedding(E: Float[Tensor, "V d"], ids: Int[Tensor, "*B"], scale: float = 1.0) -> Float[Tensor, "*B d"]:
     """X = scale · E[ids]."""
     guard.tensors("embedding", 2, E=E)
-    guard.indices("embedding", "ids", ids, E.shape[0])
+    guard.indices("embedding", "ids", ids, E.shape[0], half="tensor")
     guard.number("embedding", scale=scale)
     return scale * F.embedding(ids, E)
 
@@ -61,7 +61,7 @@ def sgns(
     guard.tensors("sgns", 2, W_in=W_in, W_out=W_out)
     guard.shape("sgns", "W_out", W_out.shape, W_in.shape)
     for name, ids in (("centres", centres), ("contexts", contexts), ("negatives", negatives)):
-        guard.indices("sgns", name, ids, W_in.shape[0])
+        guard.indices("sgns", name, ids, W_in.shape[0], half="tensor")
     guard.count("sgns", pairs=centres.numel())
     guard.shape("sgns", "contexts", contexts.shape, centres.shape)
     guard.shape("sgns", "negatives", negatives.shape, (centres.numel(), negatives.shape[-1]))

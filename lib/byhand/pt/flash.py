@@ -48,7 +48,7 @@ def flash_attention(
     Under autograd every tile is kept for the backward, so memory is saved without gradients only. A fused kernel
     (torch.nn.functional.scaled_dot_product_attention) makes the tiles anew, as the NumPy half does.
     """
-    guard.attention("flash_attention", Q, K, V, mask)
+    guard.attention("flash_attention", Q, K, V, mask, scale, half="tensor")
     guard.tiles("flash_attention", Q, K, is_causal, block)
     n, m = Q.shape[-2], K.shape[-2]
     Q = Q * (1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale))

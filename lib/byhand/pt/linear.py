@@ -47,7 +47,8 @@ def unbroadcast(dY: Float[Tensor, "*S"], shape: tuple) -> Float[Tensor, "*T"]:
 def gather(E: Float[Tensor, "V d"], ids: Int[Tensor, "*B"]) -> Float[Tensor, "*B d"]:
     """Y = E[ids]: one row of E for each id."""
     guard.tensors("gather", 2, E=E)
-    guard.indices("gather", "ids", ids, E.shape[0])
+    guard.shape("gather", "E", E.shape, E.shape[-2:])
+    guard.indices("gather", "ids", ids, E.shape[0], half="tensor")
     return E[ids]  # (0.24)
 
 
@@ -55,7 +56,7 @@ def scatter_add(Y: Float[Tensor, "*B d"], ids: Int[Tensor, "*B"], size: int) -> 
     """Z[v] = sum of the rows of Y whose id is v."""
     guard.tensors("scatter_add", 1, Y=Y)
     guard.count("scatter_add", size=size)
-    guard.indices("scatter_add", "ids", ids, size)
+    guard.indices("scatter_add", "ids", ids, size, half="tensor")
     guard.shape("scatter_add", "Y", Y.shape, (*ids.shape, Y.shape[-1]))
     return Y.new_zeros(size, Y.shape[-1]).index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]))  # (0.26)
 

@@ -19,8 +19,8 @@ def cross_entropy(
     weights: Float[Tensor, "*B"] | None = None,
 ) -> Float[Tensor, ""]:
     """L = Σ w (−Σ q log p) / Σ w over the tokens whose target is not `ignore_index`; NaN, as in torch, if none is."""
-    guard.scores("cross_entropy", logits)
-    guard.indices("cross_entropy", "targets", targets, logits.shape[-1])
+    guard.scores("cross_entropy", logits, half="tensor")
+    guard.indices("cross_entropy", "targets", targets, logits.shape[-1], half="tensor")
     guard.shape("cross_entropy", "targets", targets.shape, logits.shape[:-1])
     guard.within("cross_entropy", 0, 1, smoothing=smoothing)
     nothing = torch.iinfo(torch.long).min if ignore_index is None else ignore_index  # torch's default ignores −100

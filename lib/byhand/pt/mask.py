@@ -22,7 +22,7 @@ def padding_mask(lengths: Int[Tensor, " B"], m: int, ndim: int = 3) -> Bool[Tens
     """Keys 0..length-1 are real, the rest is padding. Shape (B, 1, …, m), `ndim` axes: 4 with heads."""
     guard.count("padding_mask", m=m)
     guard.count("padding_mask", low=3, ndim=ndim)
-    guard.indices("padding_mask", "lengths", lengths, m + 1)
+    guard.indices("padding_mask", "lengths", lengths, m + 1, half="tensor")
     guard.shape("padding_mask", "lengths", lengths.shape, (lengths.numel(),))
     real = torch.arange(m, device=lengths.device) < lengths[:, None]
     return real.reshape(lengths.numel(), *(1,) * (ndim - 2), m)
@@ -30,7 +30,7 @@ def padding_mask(lengths: Int[Tensor, " B"], m: int, ndim: int = 3) -> Bool[Tens
 
 def combine_masks(*masks: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
     """A key is visible where every mask allows it. (n, m) goes with anything; otherwise ranks must agree."""
-    guard.masks("combine_masks", masks)
+    guard.masks("combine_masks", masks, half="tensor")
     together = masks[0]
     for mask in masks[1:]:
         together = together & mask
@@ -39,7 +39,7 @@ def combine_masks(*masks: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
 
 def fully_masked_rows(mask: Bool[Tensor, "... m"]) -> Bool[Tensor, "..."]:
     """True for each query that may attend to nothing: its weights, output and gradients are exactly 0."""
-    guard.masks("fully_masked_rows", (mask,))
+    guard.masks("fully_masked_rows", (mask,), half="tensor")
     return ~mask.any(dim=-1)
 
 

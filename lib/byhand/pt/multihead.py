@@ -52,7 +52,7 @@ def multihead(
     When M is X, one product makes Q, K and V: on a GPU one large matmul beats three small ones.
     """
     kv_heads = heads if kv_heads is None else kv_heads
-    guard.multihead("multihead", X, M, params, heads, kv_heads)
+    guard.multihead("multihead", X, M, params, heads, kv_heads, half="tensor")
     W, b = ([params.get(f"{kind}_{name}") for name in "qkv"] for kind in "Wb")
     sizes = [w.shape[-1] for w in W]
     if M is X and all(x is not None for x in b):

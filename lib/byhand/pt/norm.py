@@ -54,7 +54,8 @@ def batch_norm(
 ) -> Float[Tensor, "*B d"]:
     """Each feature, over every token of the batch (Ioffe and Szegedy 2015); `running` is read, and not changed."""
     guard.tensors("batch_norm", 2, X=X)
-    guard.params("batch_norm", running, {"mean": gamma.shape, "var": gamma.shape})
+    guard.params("batch_norm", running, ["mean", "var"], X=X)
+    guard.shapes("batch_norm", running, mean=gamma.shape, var=gamma.shape)
     rows = X.reshape(-1, X.shape[-1])
     mean, var = running["mean"].clone(), running["var"].clone()
     return F.batch_norm(rows, mean, var, gamma, beta, training, momentum, eps).reshape(X.shape)

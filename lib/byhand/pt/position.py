@@ -98,7 +98,7 @@ def rope(
     if positions is None:
         guard.count("rope", low=0, offset=offset)
         positions = torch.arange(offset, offset + X.shape[-2], device=X.device)
-    guard.indices("rope", "positions", positions, guard.FAR)
+    guard.indices("rope", "positions", positions, guard.FAR, half="tensor")
     guard.repeats("rope", "shape of positions", positions.shape, X.shape[:-1])
     angle = positions[..., None] * omega  # in float64: a float32 angle is wrong from a few thousand positions on
     cos, sin = angle.cos().to(X.dtype), angle.sin().to(X.dtype)

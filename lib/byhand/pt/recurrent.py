@@ -17,7 +17,7 @@ def rnn(
     X: Float[Tensor, "*B n d"], params: dict[str, Float[Tensor, "..."]], h0: Float[Tensor, "*B h"] | None = None
 ) -> Float[Tensor, "*B n h"]:
     """h_t = tanh(x_t W_x + h_{t−1} W_h + b) (Elman 1990), from h0 or zeros: n steps, one after the other."""
-    guard.recurrent("rnn", X, params, h0)
+    guard.recurrent("rnn", X, params, h0, half="tensor")
     steps = X @ params["W_x"] + params["b"]
     h = steps.new_zeros(steps[..., 0, :].shape) if h0 is None else h0
     H = []
@@ -45,7 +45,7 @@ def conv1d(
     causal: bool = False,
 ) -> Float[Tensor, "*B n d_out"]:
     """y_i = Σ_j x_{i + j·dilation − left} W_j + b, with zeros outside; torch wants channels first, and W transposed."""
-    guard.conv1d("conv1d", X, W, b, dilation)
+    guard.conv1d("conv1d", X, W, b, dilation, half="tensor")
     reach = (W.shape[0] - 1) * dilation
     left = reach if causal else reach // 2
     channels = F.pad(X.reshape(-1, *X.shape[-2:]).mT, (left, reach - left))

@@ -47,7 +47,7 @@ def class_token(X: Float[Tensor, "*B n d"], token: Float[Tensor, " d"]) -> Float
 
 def mean_pool(X: Float[Tensor, "*B n d"], mask: Bool[Tensor, "*B n"] | None = None) -> Float[Tensor, "*B d"]:
     """The mean of the tokens where mask is True; a sequence with none gives zeros."""
-    guard.tokens("mean_pool", X, mask)
+    guard.tokens("mean_pool", X, mask, half="tensor")
     if mask is None:
         return X.mean(dim=-2)
     return X.masked_fill(~mask[..., None], 0).sum(dim=-2) / mask.sum(dim=-1, keepdim=True).clamp(min=1)
@@ -59,7 +59,7 @@ def attention_rollout(layers: list[Float[Tensor, "*B H n n"]], residual: float =
     `layers` holds the weights of each layer, first layer first; `residual` is the share that skips attention. Rows sum
     to one as those of the weights do.
     """
-    guard.layers("attention_rollout", layers)
+    guard.layers("attention_rollout", layers, half="tensor")
     guard.within("attention_rollout", 0, 1, residual=residual)
     stay = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
     total = stay

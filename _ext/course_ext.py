@@ -1,0 +1,143 @@
+"""What the course adds to Jupyter Book: maths without a network, tidy pages, and one directive for the API pages."""
+
+import importlib
+import inspect
+import os
+import re
+import shutil
+import sys
+import types
+import typing
+from html import escape
+from importlib.metadata import files
+from pathlib import Path
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+HERE = Path(__file__).resolve().parent
+
+
+URL = os.environ.get("BOOK_URL", "")  # where the book is published, e.g. https://someone.github.io/book/
+
+
+def prepare(app, config):
+    """Where our style sheet lies, and the address of the published site, where there is one."""
+    config.html_static_path.append("_ext/static")
+    if URL:
+        config.html_baseurl = config.ogp_site_url = URL
+        config.sitemap_url_scheme = "{link}"
+        config.ogp_social_cards = {"enable": False}  # else matplotlib draws one picture a page
+
+
+def describe(app, pagename, templatename, context, doctree):
+    """The first paragraph of a page is its description for search engines and link previews."""
+    if doctree and (first := next(doctree.findall(nodes.paragraph), None)):
+        text = " ".join(first.astext().split())
+        context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{escape(text)}">\n'
+
+
+def tidy(app, pagename, templatename, context, doctree):
+    """Drop scripts that stand twice on a page, and all of thebe, whose code is fetched from another site."""
+    seen, kept = set(), []
+    for script in context["script_files"]:
+        key = (str(script.filename), script.attributes.get("body"))
+        if key not in seen and "thebe" not in str(key).lower():
+            kept.append(script)
+        seen.add(key)
+    context["script_files"] = kept
+    context["css_files"] = [css for css in context["css_files"] if "thebe" not in str(css.filename)]
+    if "body" in context:
+        body = re.sub(r'<script type="text/x-thebe-config">.*?</script>', "", context["body"], flags=re.S)
+        body = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+        context["body"] = body.replace(' aria-label="Toggle hidden content"', "")  # the words beside it say more
+
+
+def finish(app, exception):
+    """Bring MathJax (one file, all of TeX, out of an installed wheel); let GitHub Pages serve `_static`."""
+    if exception or app.builder.format != "html":
+        return
+    wheel = next(f for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js")
+    target = Path(app.outdir) / "_static" / "mathjax" / "tex-svg-full.js"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(wheel.locate(), target)
+    (Path(app.outdir) / ".nojekyll").touch()
+    for name in ("sphinx-thebe.js", "sphinx-thebe.css"):
+        (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
+
+
+def public_names(module):
+    """`__all__`, or else what the module defines; a cache is shown with the function that returns it."""
+    own = [name for name, o in vars(module).items() if getattr(o, "__module__", None) == module.__name__]
+    public = [name for name in own if not name.startswith("_") and not name.endswith("Cache")]
+    names = getattr(module, "__all__", public)
+    return [n for n in names if inspect.isfunction(getattr(module, n)) or inspect.isclass(getattr(module, n))]
+
+
+class ModuleApi(SphinxDirective):
+    """`.. module-api:: byhand.np.softmax`: a table of the module's names, then each with docstring and source."""
+
+    required_arguments = 1
+
+    def run(self):
+        module = importlib.import_module(self.arguments[0])
+        names = public_names(module)
+        lines = [f".. automodule:: {module.__name__}", "", ".. autosummary::", "   :nosignatures:", ""]
+        lines += [f"   {name}" for name in names] + [""]
+        for name in names:
+            if inspect.isclass(getattr(module, name)):
+                lines += [f".. autoclass:: {name}", "   :members:", ""]
+            else:
+                lines += [f".. autofunction:: {name}", ""]
+        return self.parse_text_to_nodes(StringList(lines, source=module.__name__))
+
+
+def kind(annotation):
+    """A type as a reader wants it: `Float[Array, "n d"]` is "float, shape n d", a cache is the names that it holds."""
+    args = typing.get_args(annotation)
+    if hasattr(annotation, "dim_str"):
+        shape = annotation.dim_str
+        return annotation.__name__.split("[")[0].lower() + ("" if shape == "..." else f", shape ``{shape}``")
+    if annotation is types.NoneType:
+        return "None"
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union):
+        return " or ".join(dict.fromkeys(map(kind, args)))
+    if typing.get_origin(annotation) is tuple:
+        return "; ".join(map(kind, args))
+    if typing.get_origin(annotation) is dict:
+        return f"dict of {kind(args[1])}"
+    name = getattr(annotation, "__name__", str(annotation))
+    return f"cache of {', '.join(annotation._fields)}" if name.endswith("Cache") else name
+
+
+def plain_docstring(app, what, name, obj, options, lines):
+    """Docstrings are plain text: keep `*B n d` from being read as markup, and add the shapes of the annotations."""
+    for i, line in enumerate(lines):
+        parts = re.split(r"`+([^`]+)`+", line)
+        parts[::2] = [re.sub(r"([*|\\]|_(?!\w))", r"\\\1", text) for text in parts[::2]]
+        parts[1::2] = [f"``{code}``" for code in parts[1::2]]
+        lines[i] = "".join(parts)
+    if what in ("function", "class", "method") and not issubclass(obj if what == "class" else object, tuple):
+        signature = inspect.signature(obj)
+        lines.append("")
+        for p in signature.parameters.values():
+            if p.annotation is not p.empty:
+                lines.append(f":param {p.name}: {kind(p.annotation)}")
+        if what != "class" and signature.return_annotation is not signature.empty:
+            lines.append(f":returns: {kind(signature.return_annotation)}")
+
+
+def setup(app):
+    sys.path.insert(0, str(HERE.parent / "lib"))
+    app.add_css_file("course.css")
+    app.add_js_file("course.js", loading_method="defer")
+    app.add_directive("module-api", ModuleApi)
+    app.connect("autodoc-process-docstring", plain_docstring)
+    app.connect("config-inited", prepare, priority=900)
+    for extension in ("sphinx_sitemap", "sphinxext.opengraph") if URL else ():
+        app.setup_extension(extension)
+    app.connect("html-page-context", describe, priority=100)
+    app.connect("html-page-context", tidy, priority=900)
+    app.connect("build-finished", finish)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

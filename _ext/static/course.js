@@ -1,0 +1,24 @@
+// A formula or an output that is wider than the page scrolls sideways; only then is it a stop for the Tab key.
+(() => {
+  const wide = "div.math, .output_area, .cell_output .output, .text_html, .course-map";
+  const mark = () => document.querySelectorAll(wide).forEach((box) => {
+    if (box.scrollWidth > box.clientWidth + 1) {
+      box.tabIndex = 0;
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", `wide ${box.matches(".math") ? "formula" : "output"}, scrolls sideways`);
+    } else if (box.getAttribute("role") === "group") {
+      ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
+    }
+  });
+  window.addEventListener("load", () => {
+    document.querySelectorAll(".bd-sidebar summary").forEach((arrow) => {  // the theme's arrows have no name
+      arrow.setAttribute("aria-label", `Pages below ${arrow.closest("li").querySelector("a").textContent.trim()}`);
+    });
+    // the words on the button are its better name
+    document.querySelectorAll(".search-button-field").forEach((b) => b.removeAttribute("aria-label"));
+    const typeset = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
+    typeset.then(mark);
+    window.addEventListener("resize", mark);
+    document.addEventListener("toggle", mark, true);  // a dropdown has opened
+  });
+})();

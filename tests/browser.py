@@ -1,0 +1,152 @@
+"""Open pages in a real browser with the network cut off, and say in plain words what is wrong with them."""
+
+import contextlib
+import functools
+import http.server
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+
+# What the theme itself does: (rule, a part of the element's HTML) and the reason. Whatever is not here is a failure.
+ALLOWED = {
+    ("label-content-name-mismatch", "theme-switch-button"):
+        "the words it is said to lack are tooltips of the three icons inside; its name, Color mode, is right",
+}
+
+
+def chromium() -> str:
+    """Path of an installed Chromium or Chrome; none is downloaded."""
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        if path := shutil.which(name):
+            return path
+    message = "NO CHROMIUM: the pages were not opened in a browser; install chromium and run again"
+    pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+
+
+@contextlib.contextmanager
+def serve(folder: Path):
+    """The folder on 127.0.0.1, at a port that is free."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def browser():
+    """Chromium without a network: whatever is not on 127.0.0.1 goes to a proxy that is not there."""
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        nowhere = {"server": "http://127.0.0.1:9", "bypass": "127.0.0.1"}
+        chrome = playwright.chromium.launch(executable_path=chromium(), args=flags, proxy=nowhere)
+        try:
+            yield chrome
+        finally:
+            chrome.close()
+
+
+@contextlib.contextmanager
+def visitor(chrome, site: str, width: int = 1280, scheme: str = "light"):
+    """A fresh reader: one page, one width, one colour scheme; page.found collects what goes wrong."""
+    context = chrome.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    page.found = []
+    inside = (site + "/", "data:", "blob:")
+    page.on("request", lambda r: r.url.startswith(inside) or page.found.append(f"asks for {r.url}"))
+    page.on("response", lambda r: r.status >= 400 and page.found.append(f"status {r.status}: {r.url}"))
+    page.on("console", lambda m: m.type == "error" and page.found.append(f"console error: {m.text}"))
+    page.on("pageerror", lambda e: page.found.append(f"page error: {e}"))
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+def visit(page: Page, url: str) -> None:
+    """Open a page and wait until its formulas are typeset."""
+    page.found.clear()
+    page.goto(url, wait_until="load")
+    if problem := page.evaluate("window.MathJax?.startup?.promise?.then(() => null, (e) => `${e}`)"):
+        page.found.append(f"MathJax gave up: {problem}")
+
+
+def faults(page: Page) -> list[str]:
+    """Everything wrong with the page that is open: network, console, formulas, overflow."""
+    report = page.evaluate("""() => {
+        const count = (selector) => document.querySelectorAll(selector).length;
+        const wide = [...document.querySelectorAll("body *")].filter(
+            (e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("mjx-assistive-mml"));
+        return {
+            formulas: count(".math"), typeset: count(".math mjx-container"),
+            broken: [...document.querySelectorAll("mjx-merror, [data-mjx-error]")].map(
+                (e) => e.dataset.mjxError || e.title || e.textContent),
+            keyless: [...document.querySelectorAll(".math")].filter((e) => e.scrollWidth > e.clientWidth + 1
+                && getComputedStyle(e).overflowX === "auto" && e.tabIndex < 0).length,
+            cut: [...document.querySelectorAll("div.math")].filter((e) => e.firstElementChild
+                && e.firstElementChild.getBoundingClientRect().left < e.getBoundingClientRect().left - 1).length,
+            scroll: document.documentElement.scrollWidth - innerWidth,
+            widest: wide.slice(0, 3).map((e) => `${e.tagName.toLowerCase()}.${[...e.classList].join(".")}`),
+        };
+    }""")
+    found = list(page.found)
+    if report["typeset"] != report["formulas"]:
+        found.append(f"{report['formulas']} formulas but {report['typeset']} typeset")
+    found += [f"broken formula: {text}" for text in dict.fromkeys(report["broken"])]
+    if report["keyless"]:
+        found.append(f"{report['keyless']} wide formulas scroll, but not by key")
+    if report["cut"]:
+        found.append(f"{report['cut']} wide formulas begin out of sight")
+    if report["scroll"] > 1:
+        found.append(f"page is {report['scroll']} px wider than the window: {', '.join(report['widest'])}")
+    return found
+
+
+def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
+    """Serious and critical violations that axe-core finds, without those that are the theme's own.
+
+    Ask last, for it thins the page out first: thousands of glyphs and code words would take axe a minute. A formula
+    becomes a word, and of the code words of one kind in one kind of box only the first keeps its colour.
+    """
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(AXE)
+    result = page.evaluate("""() => {
+        document.querySelectorAll("mjx-container").forEach((formula) => formula.replaceWith("formula"));
+        const kinds = new Set();
+        for (const word of document.querySelectorAll("pre span")) {
+            const kind = `${word.className} in ${word.closest("pre").parentElement.parentElement.className}`;
+            if (kinds.has(kind)) word.replaceWith(...word.childNodes);
+            kinds.add(kind);
+        }
+        return axe.run(document, {
+            resultTypes: ["violations"],
+            runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
+            rules: {"label-content-name-mismatch": {enabled: true}},
+        });
+    }""")
+    return [
+        f"{violation['id']} ({violation['impact']}): {' '.join(map(str, node['target']))}"
+        for violation in result["violations"] if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"] if not is_allowed(violation["id"], node, allowed)
+    ]
+
+
+def is_allowed(rule: str, node: dict, allowed: dict) -> bool:
+    return any(rule == r and part in node["html"] for r, part in allowed)

@@ -1,0 +1,214 @@
+"""A chapter's code is the library's code, and an equation number in a comment is a number that the chapter gives.
+
+A chapter may define a function several times while it builds it up; the last definition must be the library's,
+annotations and docstrings aside.
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+
+import byhand
+import pytest
+
+BOOK = Path(__file__).parents[1] / "book"
+LIBRARY = Path(byhand.__file__).parent
+STEMS = {"00": ["gradcheck", "linear", "tree"], "04": ["attention", "softmax", "mask"]}  # what each chapter builds
+CHAPTERS = sorted(path for path in BOOK.glob("[0-9][0-9]_*.ipynb") if path.name[:2] in STEMS)
+PAGES = [*sorted(BOOK.glob("[0-9][0-9]_*.ipynb")), *sorted(BOOK.glob("exercises/*.ipynb"))]
+
+# Forward and backward functions of the NumPy half that a chapter uses without showing them in full.
+IMPORTED_ONLY: dict[str, set[str]] = {"00": set(), "04": set()}
+
+
+def cells(path: Path) -> list[tuple[str, str]]:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+def definitions(page) -> dict[str, ast.stmt]:
+    """The last definition of each function and class at the top level of the code cells."""
+    found = {}
+    for kind, text in page:
+        if kind == "code":
+            code = re.sub(r"^[ ]*[%!].*$", "", text, flags=re.MULTILINE)  # IPython's own commands
+            found |= {d.name: d for d in ast.parse(code).body if isinstance(d, ast.FunctionDef | ast.ClassDef)}
+    return found
+
+
+class Bare(ast.NodeTransformer):
+    """Without annotations and docstrings; a field of a class keeps its name."""
+
+    def visit_arg(self, node):
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.returns = None
+        return without_docstring(node)
+
+    def visit_ClassDef(self, node):
+        self.generic_visit(node)
+        return without_docstring(node)
+
+    def visit_AnnAssign(self, node):
+        self.generic_visit(node)
+        node.annotation = ast.Name("_")
+        return node if node.value is None else ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+def without_docstring(node):
+    if ast.get_docstring(node, clean=False) is not None:
+        node.body = node.body[1:] or [ast.Pass()]
+    return node
+
+
+def bare(node: ast.stmt) -> str:
+    return ast.unparse(Bare().visit(ast.parse(ast.unparse(node))))
+
+
+def library(stems) -> dict[str, list[str]]:
+    """Name → the bare code of that name, in each half that has it."""
+    found: dict[str, list[str]] = {}
+    for path in (LIBRARY / place / f"{stem}.py" for stem in stems for place in ("", "np", "pt")):
+        if not path.exists():
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.setdefault(node.name, []).append(bare(node))
+    return found
+
+
+def different(page, stems) -> list[str]:
+    """Names that the page defines last in another way than the library does."""
+    ours = library(stems)
+    return [name for name, node in definitions(page).items() if name in ours and bare(node) not in ours[name]]
+
+
+def not_shown(page, stems) -> set[str]:
+    """Forward and backward functions of the NumPy half that the page does not define."""
+    names = set()
+    for path in (path for stem in stems for path in LIBRARY.glob(f"np/{stem}.py")):
+        module = importlib.import_module(f"byhand.np.{path.stem}")
+        names |= {name for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__
+                  and name.endswith(("_forward", "_backward"))}
+    return names - definitions(page).keys()
+
+
+NUMBER = re.compile(r"\((\d+)\.(\d+)\)")
+
+
+def tags(page) -> list[str]:
+    return [tag for kind, text in page if kind == "markdown" for tag in re.findall(r"\\tag\{([^}]*)\}", text)]
+
+
+def comments(code: str) -> set[str]:
+    """The equation numbers in the comments of some code: `# (4.7)`, `# (4.7), (4.8)`."""
+    lines = (line.partition("#")[2] for line in code.splitlines())
+    return {f"{k}.{n}" for line in lines if re.match(r" ?\(\d+\.\d+\)", line) for k, n in NUMBER.findall(line)}
+
+
+def stale(code: str, given: dict[str, list[str]]) -> set[str]:
+    """Numbers in comments that no equation has; `given` maps a chapter's number to its tags."""
+    return {number for number in comments(code) if number not in given.get(number.partition(".")[0], [])}
+
+
+@pytest.fixture(scope="module")
+def given():
+    return {str(int(path.name[:2])): tags(cells(path)) for path in BOOK.glob("[0-9][0-9]_*.ipynb")}
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_shows_the_code_of_the_library(path):
+    assert not different(cells(path), STEMS[path.name[:2]])
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_shows_every_forward_and_backward(path):
+    assert not_shown(cells(path), STEMS[path.name[:2]]) == IMPORTED_ONLY[path.name[:2]]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_equation_numbers_in_the_code_of_a_notebook(path, given):
+    code = "\n".join(text for kind, text in cells(path) if kind == "code")
+    assert not stale(code, given)
+
+
+@pytest.mark.parametrize("path", sorted(LIBRARY.glob("[np][pt]/*.py")), ids=lambda path: "/".join(path.parts[-2:]))
+def test_equation_numbers_in_the_library(path, given):
+    assert not stale(path.read_text(encoding="utf-8"), given)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_equations_are_numbered_once_and_in_order(path):
+    chapter, numbers = str(int(path.name[:2])), tags(cells(path))
+    assert numbers == [f"{chapter}.{i + 1}" for i in range(len(numbers))] and numbers
+
+
+def test_every_chapter_is_held():
+    """A chapter that builds modules of the library says which, by their docstrings."""
+    for path in LIBRARY.glob("np/[a-z]*.py"):
+        named = re.match(r'"""Chapters? (\d+)', path.read_text(encoding="utf-8"))
+        assert path.stem in STEMS[f"{int(named[1]):02}"]
+    assert len(CHAPTERS) == len(STEMS)
+
+
+# Wrong pages, kept: each is found.
+
+RIGHT = inspect.getsource(inspect.unwrap(importlib.import_module("byhand.np.softmax").softmax_backward))
+LINE = "    return A * (dA - (A * dA).sum(axis=-1, keepdims=True))"
+
+
+@pytest.mark.parametrize(("old", "new", "found"), [
+    ("", "", []),
+    ("def softmax_backward", "def softmax_backward(dA):\n    pass\n\n\ndef softmax_backward", []),  # a first try
+    (": Float[Array, \"*B m\"]", "", []),
+    ("    A = cache.A", "    A: object = cache.A", []),
+    ('"""dS = ', '"""Another docstring. ', []),
+    (LINE, LINE.replace(" - ", " + "), ["softmax_backward"]),
+    ("    A = cache.A\n", "", ["softmax_backward"]),
+    ("axis=-1", "axis=1", ["softmax_backward"]),
+    ("dA: ", "dB: ", ["softmax_backward"]),
+    ("def softmax_backward", "def my_softmax_backward", []),
+])
+def test_wrong_code_is_found(old, new, found):
+    code = RIGHT.replace(old, new, 1)
+    assert code != RIGHT or not old
+    assert different([("markdown", "Text."), ("code", code)], ["softmax"]) == found
+
+
+def test_a_later_wrong_definition_is_found():
+    wrong = RIGHT.replace(" - ", " + ")
+    assert different([("code", wrong), ("code", "%pip list\n" + RIGHT)], ["softmax"]) == []
+    assert different([("code", RIGHT), ("code", wrong)], ["softmax"]) == ["softmax_backward"]
+    assert different([("code", "class SoftmaxCache(NamedTuple):\n    A: object")], ["softmax"]) == []
+    assert different([("code", "class SoftmaxCache(NamedTuple):\n    B: object")], ["softmax"]) == ["SoftmaxCache"]
+
+
+def test_a_function_left_out_is_found():
+    assert "softmax_backward" not in not_shown([("code", RIGHT)], ["softmax"])
+    assert "softmax_backward" in not_shown([("code", RIGHT.replace("def ", "def my_"))], ["softmax"])
+
+
+@pytest.mark.parametrize(("code", "found"), [
+    ("S = 0  # (4.1)", set()),
+    ("S = 0  # (4.1), (4.2)", set()),
+    ("S = 0  # (4.3)", {"4.3"}),
+    ("S = 0  # (4.1), (4.9)", {"4.9"}),
+    ("S = 0  # (5.1)", {"5.1"}),
+    ("S = f(4.3)  # an argument, not a number of an equation", set()),
+])
+def test_a_stale_number_is_found(code, found):
+    page = [("markdown", r"$$ a = b \tag{4.1} $$"), ("markdown", r"$$ c = d \tag{4.2} $$"), ("code", r"# \tag{4.3}")]
+    assert stale(code, {"4": tags(page)}) == found
+
+
+def test_the_library_is_read_as_it_is_written():
+    """The code that is compared is the code that is imported."""
+    module = importlib.import_module("byhand.np.softmax")
+    assert isinstance(module, ModuleType) and bare(ast.parse(RIGHT).body[0]) in library(["softmax"])["softmax_backward"]

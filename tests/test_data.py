@@ -1,0 +1,124 @@
+"""The data sets are what the chapters say they are, and come from the disk alone."""
+
+import numpy as np
+import pytest
+from byhand import data
+from mutants import build
+
+HERE = data.data_dir()
+
+
+def nearest(vectors, word, k=5):
+    """The k words with the greatest cosine."""
+    unit = vectors.vectors / np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+    order = np.argsort(-(unit @ unit[vectors.words.index(word)]))
+    return [vectors.words[i] for i in order[1:k + 1]]
+
+
+def glove_is_whole(module):
+    words, vectors = module.glove()
+    assert vectors.shape == (len(words), 50) and len(words) == 10_161 == len(set(words))
+    assert vectors.dtype == np.float32 and np.isfinite(vectors).all() and vectors.any(axis=1).all()
+    assert words[:3] == ("the", ",", ".") and all(word and word == word.lower() for word in words)
+
+
+def glove_cannot_be_changed(module):
+    with pytest.raises(ValueError, match="read-only"):
+        module.glove().vectors[0] = 0
+    assert module.glove() is module.glove()
+
+
+def words_and_vectors_belong_together(module):
+    """A shift of one row would leave all shapes right, and all neighbours wrong."""
+    glove = module.glove()
+    assert "queen" in nearest(glove, "king") and "france" in nearest(glove, "paris", 10)
+    assert {"three", "five"} <= set(nearest(glove, "four"))
+
+
+def rows_come_in_the_order_asked(module):
+    glove = module.glove()
+    rows = glove.rows("river", "bank", "river")
+    assert rows.shape == (3, 50) and np.array_equal(rows[0], rows[2])
+    assert np.array_equal(rows[1], glove.vectors[glove.words.index("bank")])
+    rows[0] = 0  # a copy
+    assert glove.rows("river").any() and glove.rows().shape == (0, 50)
+
+
+def an_unknown_word_is_named(module):
+    with pytest.raises(KeyError, match="WordVectors: Bank, qqq not among the 10161 words"):
+        module.glove().rows("river", "Bank", "qqq")
+
+
+def sixty_sentences(module):
+    """Five words of two senses, six sentences for each; every word of every sentence has a vector."""
+    senses, known = module.senses(), set(module.glove().words)
+    assert len(senses) == 60 and len({s.sentence for s in senses}) == 60
+    pairs = {}
+    for s in senses:
+        pairs.setdefault((s.word, s.sense), []).append(s)
+        assert s.word in s.sentence and s.sense != s.other
+        assert {*s.sentence, s.word, s.sense, s.other} <= known
+    assert len(pairs) == 10 and all(len(group) == 6 for group in pairs.values())
+    assert all((word, group[0].other) in pairs for (word, _), group in pairs.items())
+
+
+def the_folder_can_be_named(module):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BYHAND_DATA", str(HERE / "licenses"))
+        assert module.data_dir() == HERE / "licenses"
+        patch.setenv("BYHAND_DATA", str(HERE / "nowhere"))
+        with pytest.raises(FileNotFoundError, match="data_dir: no folder .*nowhere; install byhand .* BYHAND_DATA"):
+            module.data_dir()
+
+
+PROPERTIES = [glove_is_whole, glove_cannot_be_changed, words_and_vectors_belong_together, rows_come_in_the_order_asked,
+              an_unknown_word_is_named, sixty_sentences, the_folder_can_be_named]
+
+
+@pytest.mark.parametrize("holds", PROPERTIES)
+def test_data(holds):
+    holds(data)
+
+
+def test_nothing_comes_from_elsewhere(monkeypatch):
+    """Not even with the network at hand."""
+    import socket
+
+    monkeypatch.setattr(socket, "socket", None)
+    monkeypatch.setenv("BYHAND_DATA", str(HERE))
+    module = build("data")
+    assert len(module.glove().words) == 10_161 and len(module.senses()) == 60
+
+
+# Wrong loaders, kept: the property that finds it, and the edit.
+WRONG = [
+    (glove_is_whole, ".astype(np.float32)", ".astype(np.float64)"),
+    (glove_is_whole, '.split("\\n"))', '.split())[1:]'),
+    (glove_cannot_be_changed, "    vectors.flags.writeable = False\n", ""),
+    (glove_cannot_be_changed, "@functools.cache\ndef glove", "def glove"),
+    (words_and_vectors_belong_together, "return WordVectors(words, vectors)",
+     "return WordVectors(words, np.roll(vectors, 1, axis=0))"),
+    (rows_come_in_the_order_asked, "[places[word] for word in words]", "sorted(places[word] for word in words)"),
+    (rows_come_in_the_order_asked, "[places[word] for word in words]",
+     "[places[word] for word in words[:1] * len(words)]"),
+    (an_unknown_word_is_named, "if word not in places]", "if False]"),
+    (an_unknown_word_is_named, "for word in words if word not", "for word in map(str.lower, words) if word not"),
+    (sixty_sentences, "lines[1:]", "lines"),
+    (sixty_sentences, "for word, sense, other, sentence in rows",
+     "for word, other, sense, sentence in rows if word != 'bank'"),
+    (the_folder_can_be_named, 'os.environ.get("BYHAND_DATA") or ', ""),
+    (the_folder_can_be_named, "if not folder.is_dir():", "if False:"),
+]
+
+
+@pytest.mark.parametrize(("finds", "old", "new"), WRONG)
+def test_a_wrong_loader_is_found(finds, old, new, monkeypatch):
+    monkeypatch.setenv("BYHAND_DATA", str(HERE))
+    module = build("data", old, new)
+    with pytest.raises((Exception, pytest.fail.Exception)) as found:
+        finds(module)
+    assert not isinstance(found.value, SyntaxError | NameError)
+
+
+def test_every_property_finds_something():
+    assert {finds for finds, *_ in WRONG} == set(PROPERTIES)
