@@ -1,0 +1,96 @@
+"""The proofs of one stem as tests: a file test_<stem>.py holds its tables, and its last line installs these.
+
+    install(globals(), "norm", TWINS, INVARIANTS, MUTANTS)
+
+TWINS are twins.Spec; INVARIANTS maps a place ("np.norm") to functions of a module; MUTANTS are mutants.M.
+"""
+
+import importlib
+import io
+import warnings
+from contextlib import redirect_stdout
+
+import mutants
+import numpy as np
+import pytest
+import twins
+
+
+def install(space: dict, stem: str, specs: list, invariants: dict, wrong: list) -> None:
+    """Slope, twin in both precisions, invariants; each mutant caught as declared; each check catches a mutant."""
+    names = {f"np.{stem}", f"pt.{stem}"} if specs else {*invariants, *(mutant.place for mutant in wrong)}
+    real = {place: importlib.import_module(f"byhand.{place}") for place in names}
+    found = {}  # mutant → the checks that caught it, so that the last test need not measure again
+    slopes = [spec for spec in specs if twins.differentiable(real[f"np.{stem}"], spec.name)]
+
+    @pytest.mark.parametrize("spec", slopes, ids=lambda spec: spec.name)
+    def test_slope(spec):
+        assert twins.slope(spec, real[f"np.{stem}"]) <= twins.SLOPE
+
+    @pytest.mark.parametrize("spec", specs, ids=lambda spec: spec.name)
+    def test_twin(spec):
+        forward, gradient = twins.twin(spec, real[f"np.{stem}"], real[f"pt.{stem}"])
+        assert forward <= twins.FORWARD and gradient <= twins.GRADIENT
+
+    @pytest.mark.parametrize("spec", specs, ids=lambda spec: spec.name)
+    def test_twin_in_float32(spec):
+        forward, gradient = twins.twin(spec, real[f"np.{stem}"], real[f"pt.{stem}"], np.float32)
+        assert forward <= twins.FORWARD32 and gradient <= twins.GRADIENT32
+
+    @pytest.mark.parametrize(("place", "check"), [(p, c) for p, some in invariants.items() for c in some],
+                             ids=lambda x: getattr(x, "__name__", x))
+    def test_invariant(place, check):
+        check(real[place])
+
+    @pytest.mark.parametrize("mutant", wrong, ids=lambda m: f"{m.place}: {m.story}")
+    def test_mutant(mutant):
+        found[mutant] = caught_by(mutant, specs, invariants, real)
+        assert {kind for kind, _ in found[mutant]} == set(mutant.caught.split()), sorted(found[mutant])
+
+    def test_every_check_catches_a_mutant():
+        useful = set().union(*(found.get(m) or caught_by(m, specs, invariants, real) for m in wrong))
+        useless = {check for place in real for check in checks(place, specs, invariants, real)} - useful
+        assert not useless
+
+    for test in (test_slope, test_twin, test_twin_in_float32, test_invariant, test_mutant,
+                 test_every_check_catches_a_mutant):
+        if specs or "twin" not in test.__name__ and "slope" not in test.__name__:
+            space[test.__name__] = test
+
+
+def checks(place, specs, invariants, real) -> dict:
+    """(kind, name) → the check, as a function of a module in the place of the right one."""
+    half = place.split(".")[0]
+    table = {}
+    for spec in specs:
+        if half == "np" and twins.differentiable(real[place], spec.name):
+            table["slope", spec.name] = lambda module, spec=spec: below(twins.SLOPE, twins.slope(spec, module))
+        if half in ("np", "pt"):
+            def parity(module, spec=spec):
+                both = {p.split(".")[0]: m for p, m in {**real, place: module}.items()}
+                forward, gradient = twins.twin(spec, both["np"], both["pt"])
+                below(twins.FORWARD, forward)
+                below(twins.GRADIENT, gradient)
+
+            table["twin", spec.name] = parity
+    return table | {("invariant", check.__name__): check for check in invariants.get(place, ())}
+
+
+def below(bound, value):
+    if not value <= bound:
+        raise AssertionError(f"{value:.0e}")
+
+
+def caught_by(mutant, specs, invariants, real) -> set:
+    """The checks that fail on a mutant, among those that its edit can reach; a warning counts as a failure."""
+    module, caught = mutants.build(mutant.place, *mutant.edits), set()
+    reach = mutants.reached(mutant.place, *mutant.edits)
+    near = [spec for spec in specs if reach & {spec.name, f"{spec.name}_forward", f"{spec.name}_backward"}]
+    for key, check in checks(mutant.place, near, invariants, real).items():
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            warnings.simplefilter("error")
+            try:
+                check(module)
+            except (Exception, pytest.fail.Exception):
+                caught.add(key)
+    return caught
