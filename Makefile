@@ -69,7 +69,7 @@ $(BUILT): $(INSTALLED) $(SOURCES)
 	$(BIN)/jupyter-book build -W -n --keep-going --all .
 	@touch $@
 
-$(INSTALLED): requirements.txt pyproject.toml
+$(INSTALLED): requirements.txt constraints.txt pyproject.toml
 	@test -x $(BIN)/python || command -v $(PYTHON) >/dev/null || \
 	  { echo "There is no '$(PYTHON)' here. Name a Python 3.11 or newer: make PYTHON=python3.12 …"; exit 1; }
 	@p=$(PYTHON); test ! -x $(BIN)/python || p=$(BIN)/python; $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
