@@ -68,9 +68,9 @@ def normal(*shape):
 # Every differentiable function of a NumPy module
 
 
-def runs(module):
+def runs(module, specs=TWINS):
     """(forward, backward, inputs, fixed) of every case of every differentiable function of this module."""
-    for spec in TWINS:
+    for spec in specs:
         if spec.stem == module.__name__.split(".")[-1] and differentiable(module, spec.name):
             for case in cases_of(spec):
                 yield *pair(module, spec.name), case.inputs, case.fixed
@@ -84,19 +84,26 @@ def arrays(x):
     return [array for part in parts for array in arrays(part)]
 
 
+def single(x):
+    """Arrays in float32, numbers as NumPy scalars of float64, which would pull the arrays up."""
+    if isinstance(x, np.ndarray) and x.dtype == np.float64:
+        return x.astype(np.float32)
+    return np.float64(x) if isinstance(x, float) else x
+
+
 @invariant("np.linear", "np.softmax", "np.attention")
-def float32_stays_float32(module):
-    for forward, backward, inputs, fixed in runs(module):
+def float32_stays_float32(module, specs=TWINS):
+    for forward, backward, inputs, fixed in runs(module, specs):
         inputs = tree.map_tree(lambda x: x.astype(np.float32), inputs)
-        fixed = {k: np.float64(v) if isinstance(v, float) else v for k, v in fixed.items()}  # a NumPy scalar pulls up
+        fixed = tree.map_tree(single, fixed)
         out, cache = forward(*inputs.values(), **fixed)
         for x in (out, *arrays(backward(normal(*out.shape).astype(np.float32), cache))):
             assert x.dtype == np.float32, f"{x.dtype}, expected float32"
 
 
 @invariant("np.linear", "np.softmax", "np.attention")
-def inputs_are_left_alone(module):
-    for forward, backward, inputs, fixed in runs(module):
+def inputs_are_left_alone(module, specs=TWINS):
+    for forward, backward, inputs, fixed in runs(module, specs):
         inputs = tree.map_tree(np.copy, inputs)
         out, cache = forward(*inputs.values(), **fixed)
         dOut = normal(*out.shape)
@@ -113,8 +120,8 @@ def by_columns(x):
 
 
 @invariant("np.linear", "np.softmax", "np.attention")
-def memory_layout_does_not_matter(module):
-    for forward, backward, inputs, fixed in runs(module):
+def memory_layout_does_not_matter(module, specs=TWINS):
+    for forward, backward, inputs, fixed in runs(module, specs):
         out, cache = forward(*inputs.values(), **fixed)
         dOut = normal(*out.shape)
         fixed = {k: by_columns(v) for k, v in fixed.items()}
@@ -736,9 +743,9 @@ def parity_knows_an_input_without_influence(module):
 
 
 @invariant("pt.linear", "pt.softmax", "pt.mask", "pt.attention")
-def runs_on_any_device(module):
+def runs_on_any_device(module, specs=TWINS):
     """On the meta device, which has no numbers: nothing is made elsewhere, and nothing waits for a value."""
-    for spec in TWINS:
+    for spec in specs:
         if spec.stem == module.__name__.split(".")[-1]:
             for case in cases_of(spec):
                 if np.ndim(case.fixed.get("ids", [0])) == 0:

@@ -5,11 +5,14 @@
 TWINS are twins.Spec; INVARIANTS maps a place ("np.norm") to functions of a module; MUTANTS are mutants.M.
 """
 
+import functools
 import importlib
 import io
 import warnings
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 
+import invariants
+import jaxtyping
 import mutants
 import numpy as np
 import pytest
@@ -47,13 +50,17 @@ def install(space: dict, stem: str, specs: list, invariants: dict, wrong: list) 
         found[mutant] = caught_by(mutant, specs, invariants, real)
         assert {kind for kind, _ in found[mutant]} == set(mutant.caught.split()), sorted(found[mutant])
 
+    def test_the_right_source_is_caught_by_no_invariant():
+        for place in real:
+            assert not caught_by(mutants.M(place, "", "no edit"), specs, invariants, real)
+
     def test_every_check_catches_a_mutant():
         useful = set().union(*(found.get(m) or caught_by(m, specs, invariants, real) for m in wrong))
         useless = {check for place in real for check in checks(place, specs, invariants, real)} - useful
         assert not useless
 
     for test in (test_slope, test_twin, test_twin_in_float32, test_invariant, test_mutant,
-                 test_every_check_catches_a_mutant):
+                 test_the_right_source_is_caught_by_no_invariant, test_every_check_catches_a_mutant):
         if specs or "twin" not in test.__name__ and "slope" not in test.__name__:
             space[test.__name__] = test
 
@@ -87,10 +94,43 @@ def caught_by(mutant, specs, invariants, real) -> set:
     reach = mutants.reached(mutant.place, *mutant.edits)
     near = [spec for spec in specs if reach & {spec.name, f"{spec.name}_forward", f"{spec.name}_backward"}]
     for key, check in checks(mutant.place, near, invariants, real).items():
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), as_shipped():
             warnings.simplefilter("error")
             try:
                 check(module)
             except (Exception, pytest.fail.Exception):
                 caught.add(key)
     return caught
+
+
+@contextmanager
+def as_shipped():
+    """The library as a reader has it: without the shape checks of conftest.py, which would speak first, and slowly."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
+
+
+def habits(specs: list) -> list:
+    """Invariants of every differentiable function in the table: dtype kept, inputs left alone, any memory layout."""
+    def over(check):
+        @functools.wraps(check)
+        def invariant(module):
+            check(module, specs)
+        return invariant
+
+    return [over(check) for check in (invariants.float32_stays_float32, invariants.inputs_are_left_alone,
+                                      invariants.memory_layout_does_not_matter)]
+
+
+def refusals(*rows):
+    """One invariant: each row (function, error, what it says, *arguments) is refused in the library's own words."""
+    def wrong_input_is_refused_by_name(module):
+        with as_shipped():
+            for name, error, says, *arguments in rows:
+                invariants.raises(error, says, lambda name=name, args=arguments: getattr(module, name)(*args))
+
+    return wrong_input_is_refused_by_name

@@ -6,6 +6,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import typing
 
 import byhand.np
 import byhand.pt
@@ -15,13 +16,32 @@ from byhand import tree
 from byhand.config import AttentionConfig
 from mutants import build, edited, source
 
-CHAPTER = {"gradcheck": "Chapter 0", "linear": "Chapter 0", "softmax": "Chapter 4", "attention": "Chapter 4",
-           "mask": "Chapters 4 and 8"}
+CHAPTER = {"gradcheck": "Chapter 0", "linear": "Chapter 0", "recurrent": "Chapter 1", "embedding": "Chapter 2",
+           "position": "Chapter 3", "softmax": "Chapter 4", "attention": "Chapter 4", "mask": "Chapters 4 and 8",
+           "multihead": "Chapter 5", "norm": "Chapter 6", "residual": "Chapter 7", "block": "Chapter 9",
+           "loss": "Chapter 11", "optim": "Chapter 11", "vision": "Chapter 15", "flash": "Chapter 16"}
 NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "named_gradients"},
-           "linear": {"init_linear"}, "attention": {"init_self_attention"}}
-PT_ONLY = {"gradcheck": {"parity"}, "linear": {"Linear"}, "attention": {"fused_attention", "SelfAttention"}}
-OF_TORCH = {"causal_mask": ["device"]}  # trailing options that only a tensor needs
-RENAMED = {"leak_probe": {"rng": "generator"}}  # each half has its own source of random numbers
+           "linear": {"init_linear"}, "attention": {"init_self_attention"},
+           "loss": {"perplexity", "bits"}, "recurrent": {"receptive_field", "init_rnn", "init_conv1d"},
+           "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
+           "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
+           "residual": {"deepnorm"},  # pt takes it from np: two numbers
+           "optim": {"init_state", "sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
+                     "adamw_step", "adamw_step_", "decay_mask", "constant", "warmup_inverse_sqrt", "warmup_linear",
+                     "warmup_cosine"}}
+PT_ONLY = {"gradcheck": {"parity"}, "linear": {"Linear"}, "attention": {"fused_attention", "SelfAttention"},
+           "recurrent": {"RNN", "Conv1d", "GRU", "LSTM"}, "embedding": {"Embedding", "PatchEmbedding"},
+           "position": {"LearnedPositions", "RelativeBias"}, "multihead": {"Multihead"},
+           "norm": {"LayerNorm", "RMSNorm"}, "block": {"FeedForward", "Block"},
+           "optim": {"parameter_groups", "adamw", "set_lr"}}
+OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoidal", "shift_matrix", "alibi_slopes",
+                                          "alibi_bias", "interleave_permutation", "positions_2d")}
+OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "dropout": ["training"], "init_weights": ["generator"]}
+OF_NUMPY = {"block": ["rng"], "dropout": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
+WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
+RENAMED = {"residual": {"norm": "params"},
+           "leak_probe": {"rng": "generator"},  # each half has its own source of random numbers
+           "clip_by_global_norm": {"grads": "module"}}  # torch keeps the gradients in the parameters
 LINES = 220  # a module is read in one go
 
 
@@ -49,6 +69,7 @@ def unmirrored(np_module, pt_module) -> list[str]:
               ^ (theirs.keys() - PT_ONLY.get(stem, set()))]
     for name in functions.keys() & theirs.keys():
         mine, twin = parameters(functions[name]), parameters(theirs[name])
+        mine = [p for p in mine if p[0] not in OF_NUMPY.get(name, [])]
         twin = [p for p in twin if p[0] not in OF_TORCH.get(name, [])]
         renamed = [(RENAMED.get(name, {}).get(p[0], p[0]), *p[1:]) for p in mine]
         if renamed != twin:
@@ -58,7 +79,8 @@ def unmirrored(np_module, pt_module) -> list[str]:
             forward = ours.get(name.removesuffix("_backward") + "_forward")
             first, *rest = inspect.signature(f).parameters
             cache = f.__annotations__.get("cache")
-            if forward is None or not first.startswith("d") or rest != ["cache"] or not hasattr(cache, "_fields"):
+            named = all(hasattr(kind, "_fields") for kind in typing.get_args(cache) or [cache])
+            if forward is None or not first.startswith("d") or rest != WITH_CALLBACK.get(name, ["cache"]) or not named:
                 faults.append(f"{name}: expected (dOut, cache) beside a forward, the cache a NamedTuple")
     return faults
 

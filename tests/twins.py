@@ -65,13 +65,14 @@ def twin(spec: Spec, module: ModuleType, pt_module: ModuleType, dtype=np.float64
     forward = gradient = 0.0
     for case in cases_of(spec):
         inputs = tree.map_tree(lambda x: x.astype(dtype) if x.dtype.kind == "f" else x, case.inputs)
-        fixed = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in case.fixed.items()}
+        given = tree.map_tree(lambda x: x.astype(dtype) if getattr(x, "dtype", "") == "float64" else x, case.fixed)
+        fixed = tree.map_tree(lambda x: torch.tensor(x) if isinstance(x, np.ndarray) else x, given)
         if differentiable(module, spec.name):
-            errors = parity(*pair(module, spec.name, **case.fixed), partial(torch_function, **fixed), inputs, rng)
+            errors = parity(*pair(module, spec.name, **given), partial(torch_function, **fixed), inputs, rng)
             forward = max(forward, errors.pop("forward"))
             gradient = max(gradient, *errors.values())
         else:
-            mine = np.asarray(getattr(module, spec.name)(*inputs.values(), **case.fixed))
+            mine = np.asarray(getattr(module, spec.name)(*inputs.values(), **given))
             theirs = torch_function(*tree.to_torch(inputs).values(), **fixed).numpy()
             assert mine.dtype == theirs.dtype, f"{spec.name}: {mine.dtype} against {theirs.dtype}"
             forward = max(forward, relative_error(mine.astype(float), theirs.astype(float)))

@@ -220,9 +220,7 @@ def multihead(where: str, X, M, tree, heads: int, kv_heads: int, half: str = "ar
     FLOATING[half](where, 2, X=X, M=M)
     if M.shape[:-2] != X.shape[:-2]:
         raise ValueError(f"{where}: M has leading axes {tuple(M.shape[:-2])} but X has {tuple(X.shape[:-2])}")
-    count(where, heads=heads, kv_heads=kv_heads)
-    if heads % kv_heads:
-        raise ValueError(f"{where}: kv_heads is {kv_heads}, expected a divisor of the {heads} heads")
+    groups(where, heads, kv_heads)
     names = [f"{kind}_{name}" for name in "qkvo" for kind in "Wb"]
     params(where, tree, names, names[1::2], X=X)
     q, v, o = (tree[f"W_{name}"].shape[-1] for name in "qvo")
@@ -231,6 +229,13 @@ def multihead(where: str, X, M, tree, heads: int, kv_heads: int, half: str = "ar
     k, joined = q // heads * kv_heads, v // kv_heads * heads
     shapes(where, tree, W_q=(X.shape[-1], q), b_q=(q,), W_k=(M.shape[-1], k), b_k=(k,), W_v=(M.shape[-1], v), b_v=(v,),
            W_o=(joined, o), b_o=(o,))
+
+
+def groups(where: str, heads: int, kv_heads: int) -> None:
+    """As many key-value heads as can each serve the same number of heads."""
+    count(where, heads=heads, kv_heads=kv_heads)
+    if heads % kv_heads:
+        raise ValueError(f"{where}: kv_heads is {kv_heads}, expected a divisor of the {heads} heads")
 
 
 def feed_forward(where: str, X, tree, half: str = "array") -> None:

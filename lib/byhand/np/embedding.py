@@ -10,6 +10,7 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.np.linear import GatherCache, LinearCache, gather_backward, gather_forward, linear_backward, linear_forward
+from byhand.np.vision import PatchifyCache, patchify_backward, patchify_forward
 
 
 class EmbeddingCache(NamedTuple):
@@ -132,33 +133,9 @@ def sgns_backward(
     return gather_backward(du, GatherCache(centres, size)), gather_backward(dw, GatherCache(others, size))
 
 
-def patchify(images: Float[Array, "*B h w c"], patch: int) -> Float[Array, "*B n p"]:
-    """Squares of `patch` × `patch` pixels, row by row, each as a vector: its rows, their pixels, their channels."""
-    guard.floats("patchify", 3, images=images)
-    *lead, h, w, c = images.shape
-    guard.count("patchify", patch=patch)
-    guard.multiple("patchify", patch, **{"height of images": h, "width of images": w})
-    grid = images.reshape(*lead, h // patch, patch, w // patch, patch, c).swapaxes(-4, -3)
-    return grid.reshape(*lead, (h // patch) * (w // patch), patch * patch * c)
-
-
-def unpatchify(patches: Float[Array, "*B n p"], patch: int, h: int, w: int) -> Float[Array, "*B h w c"]:
-    """The images of h × w pixels whose patches these are: the inverse of `patchify`, and so its backward."""
-    guard.floats("unpatchify", 2, patches=patches)
-    guard.count("unpatchify", patch=patch)
-    guard.multiple("unpatchify", patch, h=h, w=w)
-    *lead, n, p = patches.shape
-    c = p // (patch * patch)
-    guard.shape("unpatchify", "patches", patches.shape, (*lead, (h // patch) * (w // patch), patch * patch * c))
-    grid = patches.reshape(*lead, h // patch, w // patch, patch, patch, c).swapaxes(-4, -3)
-    return grid.reshape(*lead, h, w, c)
-
-
 class PatchEmbeddingCache(NamedTuple):
+    patches: PatchifyCache
     linear: LinearCache
-    patch: int
-    h: int
-    w: int
 
 
 def patch_embedding_forward(
@@ -168,16 +145,17 @@ def patch_embedding_forward(
 
     W and b are those of `init_linear`, with patch · patch · c inputs.
     """
-    X, linear = linear_forward(patchify(images, patch), W, b)
-    return X, PatchEmbeddingCache(linear, patch, *images.shape[-3:-1])
+    squares, patches = patchify_forward(images, patch)
+    X, linear = linear_forward(squares, W, b)
+    return X, PatchEmbeddingCache(patches, linear)
 
 
 def patch_embedding_backward(
     dX: Float[Array, "*B n d"], cache: PatchEmbeddingCache
 ) -> tuple[Float[Array, "*B h w c"], Float[Array, "p d"], Float[Array, " d"]]:
     """dimages, dW, db; no two patches share a pixel, so nothing is added up in dimages."""
-    dpatches, dW, db = linear_backward(dX, cache.linear)
-    return unpatchify(dpatches, cache.patch, cache.h, cache.w), dW, db
+    dsquares, dW, db = linear_backward(dX, cache.linear)
+    return patchify_backward(dsquares, cache.patches), dW, db
 
 
 def init_embedding(rng: np.random.Generator, V: int, d: int, dtype=np.float32) -> dict[str, Float[Array, "..."]]:

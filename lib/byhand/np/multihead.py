@@ -153,7 +153,8 @@ def init_multihead(
 ) -> Params:
     """Parameters of `multihead`; d_k defaults to d / heads, which makes their number independent of `heads`."""
     kv_heads = heads if kv_heads is None else kv_heads
-    guard.count("init_multihead", d=d, heads=heads, kv_heads=kv_heads)
+    guard.count("init_multihead", d=d)
+    guard.groups("init_multihead", heads, kv_heads)
     if d_k is None and d % heads:
         raise ValueError(f"init_multihead: d is {d}, expected a multiple of the {heads} heads, or d_k to be given")
     d_k, d_m = d_k or d // heads, d_m or d

@@ -21,7 +21,7 @@ def standardize_forward(
 ) -> tuple[Float[Array, "*S"], StandardizeCache]:
     """X̂ = (X − μ) / √(σ² + ε), with mean and population variance over `axes`, in two passes."""
     guard.floats("standardize", 1, X=X)
-    guard.number("standardize", low=-np.finfo(X.dtype).tiny, eps=eps)
+    eps = _small("standardize", eps)
     centred = X - X.mean(axis=axes, keepdims=True)
     s = np.sqrt((centred * centred).mean(axis=axes, keepdims=True) + eps)
     X_hat = centred / s
@@ -128,15 +128,15 @@ def batch_norm_forward(
     guard.shapes("batch_norm", running, mean=gamma.shape, var=gamma.shape)
     axes = tuple(range(X.ndim - 1))
     if not training:
-        s = np.sqrt(running["var"] + X.dtype.type(eps))
+        s = np.sqrt(running["var"] + _small("batch_norm", eps))
         X_hat = (X - running["mean"]) / s
         return X_hat * gamma + beta, BatchNormCache(StandardizeCache(X_hat, s, ()), gamma, running)
     count = X.size // X.shape[-1]
     if count < 2:
         raise ValueError(f"batch_norm: X has {count} token, expected at least 2 to train on")
     X_hat, standard = standardize_forward(X, axes, eps)
-    var = (standard.s.reshape(-1) ** 2 - eps) * count / (count - 1)
-    now = {"mean": X.mean(axis=axes), "var": var}
+    guard.number("batch_norm", momentum=momentum)
+    momentum, now = float(momentum), {"mean": X.mean(axis=axes), "var": X.var(axis=axes, ddof=1)}
     after = {name: (1 - momentum) * running[name] + momentum * now[name] for name in running}
     return X_hat * gamma + beta, BatchNormCache(standard, gamma, after)
 
@@ -162,7 +162,7 @@ def rms_norm_forward(
 ) -> tuple[Float[Array, "*B d"], RMSNormCache]:
     """Y = γ ∘ X / √(mean X² + ε) over the features: no mean is taken away (Zhang and Sennrich 2019)."""
     _affine("rms_norm", X, gamma)
-    r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + eps)
+    r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + _small("rms_norm", eps))
     X_hat = X / r
     return X_hat * gamma, RMSNormCache(X_hat, r, gamma)
 
@@ -183,6 +183,12 @@ def init_norm(d: int, bias: bool = True, dtype=np.float32) -> dict[str, Float[Ar
     guard.count("init_norm", d=d)
     params = {"gamma": np.ones(d, dtype)}
     return params | {"beta": np.zeros(d, dtype)} if bias else params
+
+
+def _small(where, eps):
+    """ε as a plain number, which leaves float32 as it is; 0 is allowed."""
+    guard.within(where, 0, np.inf, eps=eps)
+    return float(eps)
 
 
 def _affine(where, X, gamma, beta=None, rank=1):

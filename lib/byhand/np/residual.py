@@ -9,7 +9,14 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from byhand import guard
-from byhand.np.norm import layer_norm_backward, layer_norm_forward, rms_norm_backward, rms_norm_forward
+from byhand.np.norm import (
+    NormCache,
+    RMSNormCache,
+    layer_norm_backward,
+    layer_norm_forward,
+    rms_norm_backward,
+    rms_norm_forward,
+)
 
 WIRINGS = ("pre", "post", "none")
 Params = dict[str, Float[Array, "..."]]
@@ -22,16 +29,18 @@ class ResidualCache(NamedTuple):
     alpha: float
 
 
-def norm_forward(X: Float[Array, "*B d"], params: Params, eps: float = 1e-5) -> tuple[Float[Array, "*B d"], Any]:
+def norm_forward(
+    X: Float[Array, "*B d"], params: Params, eps: float = 1e-5
+) -> tuple[Float[Array, "*B d"], NormCache | RMSNormCache]:
     """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
     if "beta" in params:
         return layer_norm_forward(X, params["gamma"], params["beta"], eps)
     return rms_norm_forward(X, params["gamma"], eps)
 
 
-def norm_backward(dY: Float[Array, "*B d"], cache: Any) -> tuple[Float[Array, "*B d"], Params]:
+def norm_backward(dY: Float[Array, "*B d"], cache: NormCache | RMSNormCache) -> tuple[Float[Array, "*B d"], Params]:
     """dX and the gradients of the norm's parameters."""
-    if hasattr(cache, "standard"):
+    if isinstance(cache, NormCache):
         dX, dgamma, dbeta = layer_norm_backward(dY, cache)
         return dX, {"gamma": dgamma, "beta": dbeta}
     dX, dgamma = rms_norm_backward(dY, cache)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from byhand import guard
 from byhand.pt.linear import linear
+from byhand.pt.vision import patchify
 
 
 def embedding(E: Float[Tensor, "V d"], ids: Int[Tensor, "*B"], scale: float = 1.0) -> Float[Tensor, "*B d"]:
@@ -69,28 +70,6 @@ def sgns(
     near = (F.embedding(contexts, W_out) * u).sum(dim=-1)
     drawn = (F.embedding(negatives, W_out) @ u[..., None])[..., 0]
     return -(F.logsigmoid(near) + F.logsigmoid(-drawn).sum(dim=-1)).mean()
-
-
-def patchify(images: Float[Tensor, "*B h w c"], patch: int) -> Float[Tensor, "*B n p"]:
-    """Squares of `patch` × `patch` pixels, row by row, each as a vector: its rows, their pixels, their channels."""
-    guard.tensors("patchify", 3, images=images)
-    *lead, h, w, c = images.shape
-    guard.count("patchify", patch=patch)
-    guard.multiple("patchify", patch, **{"height of images": h, "width of images": w})
-    grid = images.reshape(*lead, h // patch, patch, w // patch, patch, c).swapaxes(-4, -3)
-    return grid.reshape(*lead, (h // patch) * (w // patch), patch * patch * c)
-
-
-def unpatchify(patches: Float[Tensor, "*B n p"], patch: int, h: int, w: int) -> Float[Tensor, "*B h w c"]:
-    """The images of h × w pixels whose patches these are: the inverse of `patchify`."""
-    guard.tensors("unpatchify", 2, patches=patches)
-    guard.count("unpatchify", patch=patch)
-    guard.multiple("unpatchify", patch, h=h, w=w)
-    *lead, n, p = patches.shape
-    c = p // (patch * patch)
-    guard.shape("unpatchify", "patches", patches.shape, (*lead, (h // patch) * (w // patch), patch * patch * c))
-    grid = patches.reshape(*lead, h // patch, w // patch, patch, patch, c).swapaxes(-4, -3)
-    return grid.reshape(*lead, h, w, c)
 
 
 def patch_embedding(

@@ -71,6 +71,10 @@ def head_sum(
 ) -> Float[Tensor, "*B n d_o"]:
     """O = Σ_h A_h X V_h (Turner 2023, in rows); params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}."""
     guard.tensors("head_sum", 2, X=X)
+    guard.params("head_sum", params, ["U_q", "U_k", "V"], X=X)
+    H, _, k = params["U_q"].shape
+    guard.shapes("head_sum", params, U_q=(H, X.shape[-1], k), U_k=(H, X.shape[-1], k),
+                 V=(H, X.shape[-1], params["V"].shape[-1]))
     heads = X.unsqueeze(-3)
     Z = fused_attention(heads @ params["U_q"], heads @ params["U_k"], heads @ params["V"], over_heads(mask, X.ndim))
     return Z.sum(dim=-3)
@@ -90,7 +94,8 @@ class Multihead(nn.Module):
     ):
         super().__init__()
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
-        guard.count("Multihead", d=d, heads=heads, kv_heads=self.kv_heads)
+        guard.count("Multihead", d=d)
+        guard.groups("Multihead", heads, self.kv_heads)
         if d_k is None and d % heads:
             raise ValueError(f"Multihead: d is {d}, expected a multiple of the {heads} heads, or d_k to be given")
         d_k, d_m = d_k or d // heads, d_m or d

@@ -19,7 +19,7 @@ def layer_norm(
     X: Float[Tensor, "*B d"], gamma: Float[Tensor, " d"], beta: Float[Tensor, " d"], eps: float = 1e-5
 ) -> Float[Tensor, "*B d"]:
     """Each token by itself, over its features (Ba et al. 2016)."""
-    guard.tensors("layer_norm", 1, X=X, gamma=gamma, beta=beta)
+    _affine("layer_norm", X, gamma, beta)
     return F.layer_norm(X, X.shape[-1:], gamma, beta, eps)
 
 
@@ -27,7 +27,7 @@ def instance_norm(
     X: Float[Tensor, "*B n d"], gamma: Float[Tensor, " d"], beta: Float[Tensor, " d"], eps: float = 1e-5
 ) -> Float[Tensor, "*B n d"]:
     """Each feature of each sequence, over its tokens."""
-    guard.tensors("instance_norm", 2, X=X)
+    _affine("instance_norm", X, gamma, beta, 2)
     return standardize(X, (-2,), eps) * gamma + beta
 
 
@@ -35,7 +35,7 @@ def group_norm(
     X: Float[Tensor, "*B n d"], gamma: Float[Tensor, " d"], beta: Float[Tensor, " d"], groups: int, eps: float = 1e-5
 ) -> Float[Tensor, "*B n d"]:
     """Each group of d/groups features of each sequence, over its tokens and its features (Wu and He 2018)."""
-    guard.tensors("group_norm", 2, X=X)
+    _affine("group_norm", X, gamma, beta, 2)
     guard.count("group_norm", groups=groups)
     if X.shape[-1] % groups:
         raise ValueError(f"group_norm: groups is {groups}, expected a divisor of the {X.shape[-1]} features of X")
@@ -53,18 +53,28 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Float[Tensor, "*B d"]:
     """Each feature, over every token of the batch (Ioffe and Szegedy 2015); `running` is read, and not changed."""
-    guard.tensors("batch_norm", 2, X=X)
+    _affine("batch_norm", X, gamma, beta, 2)
     guard.params("batch_norm", running, ["mean", "var"], X=X)
     guard.shapes("batch_norm", running, mean=gamma.shape, var=gamma.shape)
     rows = X.reshape(-1, X.shape[-1])
+    if training and len(rows) < 2:
+        raise ValueError(f"batch_norm: X has {len(rows)} token, expected at least 2 to train on")
     mean, var = running["mean"].clone(), running["var"].clone()
     return F.batch_norm(rows, mean, var, gamma, beta, training, momentum, eps).reshape(X.shape)
 
 
 def rms_norm(X: Float[Tensor, "*B d"], gamma: Float[Tensor, " d"], eps: float = 1e-6) -> Float[Tensor, "*B d"]:
     """Y = γ ∘ X / √(mean X² + ε) over the features (Zhang and Sennrich 2019)."""
-    guard.tensors("rms_norm", 1, X=X, gamma=gamma)
+    _affine("rms_norm", X, gamma)
     return F.rms_norm(X, X.shape[-1:], gamma, eps)
+
+
+def _affine(where, X, gamma, beta=None, rank=1):
+    guard.tensors(where, rank, X=X)
+    for name, x in {"gamma": gamma, "beta": beta}.items():
+        if x is not None:
+            guard.tensors(where, 1, X=X, **{name: x})
+            guard.shape(where, name, x.shape, X.shape[-1:])
 
 
 class LayerNorm(nn.Module):

@@ -1,0 +1,428 @@
+# ruff: noqa: E501  (the table of mutants)
+"""The block and its parts: slopes, twins, torch's encoder and decoder layers, leaks, and dropout."""
+
+from functools import partial
+
+import numpy as np
+import torch
+from byhand import tree
+from byhand.np import block as np_block
+from byhand.np.gradcheck import gradcheck
+from byhand.np.multihead import init_multihead
+from byhand.np.norm import init_norm
+from byhand.pt import block as pt_block
+from byhand.pt.gradcheck import parity
+from invariants import matches_numpy, near, normal, raises, rng, same
+from mutants import M
+from proofs import habits, install, refusals
+from test_multihead import read, write
+from twins import FORWARD, GRADIENT, LEAD, SLOPE, Case, Spec
+
+N, MEMORY, D, D_M, D_FF, HEADS = 3, 5, 4, 6, 7, 2
+NAMES = ("relu", "gelu", "gelu_tanh", "silu")
+
+
+def feed_tree(d=D, gated=False, bias=True, d_ff=D_FF):
+    """The shapes of a feed-forward layer, filled with ones."""
+    sizes = {"W_1": (d, d_ff), "W_2": (d_ff, d)} | ({"W_g": (d, d_ff)} if gated else {})
+    return {name: np.ones(size, np.float32) for name, size in (sizes | ({"b_1": (d_ff,), "b_2": (d,)} if bias else {})).items()}
+
+
+def block_tree(d=D, heads=HEADS, d_m=None, gated=False, rms=False, bias=True, kv_heads=None):
+    """The tree of a block, out of those of its parts."""
+    cross = {"cross": init_multihead(rng(), d, heads, kv_heads, d_m=d_m, bias=bias), "norm_c": init_norm(d, not rms)}
+    return {"attention": init_multihead(rng(), d, heads, kv_heads, bias=bias), "norm_1": init_norm(d, not rms),
+            **(cross if d_m else {}), "ff": feed_tree(d, gated, bias), "norm_2": init_norm(d, not rms)}
+
+
+def filled(shapes, rng):
+    return tree.map_tree(lambda x: rng.normal(size=x.shape) * 0.6, shapes)
+
+
+def activation_cases(rng):
+    for name in NAMES:
+        for shape in ((), (5,), (2, 3, 4)):
+            yield Case(f"{name}, {shape}", {"X": 2 * np.asarray(rng.normal(size=shape))}, {"name": name})
+
+
+def feed_forward_cases(rng):
+    for (rank, lead), gated, bias, name in zip(LEAD.items(), (False, True, True), (True, True, False), NAMES[1:], strict=True):
+        yield Case(f"rank {rank}, {name}", {"X": rng.normal(size=(*lead, N, D)), "params": filled(feed_tree(D, gated, bias), rng)},
+                   {"activation": name})
+
+
+def block_cases(rng):
+    """Encoder blocks; a block with a memory has a gradient more than it has leading inputs, and is tried below."""
+    causal = np.tri(N, dtype=bool)
+    for lead, options, fixed in (
+        ((), {}, {"wiring": "pre", "mask": causal}),
+        ((2,), {"gated": True, "rms": True, "bias": False, "kv_heads": 1},
+         {"wiring": "post", "alpha": 1.3, "activation": "silu", "kv_heads": 1, "mask": np.tile(causal, (2, 1, 1))}),
+        ((1, 2), {}, {"wiring": "none", "activation": "gelu_tanh", "eps": 0.1}),
+    ):
+        yield Case(f"{lead}, {fixed['wiring']}", {"X": rng.normal(size=(*lead, N, D)), "params": filled(block_tree(**options), rng)},
+                   {"heads": HEADS, **fixed})
+
+
+TWINS = [
+    Spec("block", "activation", activation_cases),
+    Spec("block", "feed_forward", feed_forward_cases),
+    Spec("block", "block", block_cases),
+]
+
+
+def decoder_is_right_in_slope_and_twin(module):
+    """A block with a memory, masked on both sides; its gradients are dX, dM and the tree."""
+    mask, memory_mask = np.tri(N, dtype=bool), rng().random((2, N, MEMORY)) < 0.6
+    params = filled(block_tree(d_m=D_M), rng())
+    inputs = {"X": normal(2, N, D), "M": normal(2, MEMORY, D_M), "params": params}
+    for wiring in ("pre", "post"):
+        options = {"wiring": wiring, "alpha": 1.3}
+
+        def forward(X, M, p, options=options):
+            return module.block_forward(X, p, HEADS, mask, M, memory_mask, **options)
+
+        def twin(X, M, p, options=options):
+            return pt_block.block(X, p, HEADS, torch.tensor(mask), M, torch.tensor(memory_mask), **options)
+
+        if wiring == "pre":
+            errors = gradcheck(forward, module.block_backward, inputs, rng())
+            assert max(errors.values()) < SLOPE, errors
+        errors = parity(forward, module.block_backward, twin, inputs, rng())
+        assert errors.pop("forward") < FORWARD and max(errors.values()) < GRADIENT, errors
+
+
+# Against layers of torch
+
+
+def activations_are_those_of_torch(module):
+    F = torch.nn.functional
+    theirs = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu}
+    X = np.linspace(-9, 9, 37)
+    for name, f in theirs.items():
+        x = torch.tensor(X, requires_grad=True)
+        f(x).sum().backward()
+        Y, cache = module.activation_forward(X, name)
+        near(Y, f(x).detach(), name)
+        dX = module.activation_backward(np.ones(37), cache)
+        near(dX, x.grad, f"slope of {name}")
+        far = module.activation_forward(np.array([-1e4, 1e4], np.float32), name)[0]
+        same(far, np.array([0, 1e4]), f"{name} far out")
+
+
+def torch_layer(decoder, norm_first, activation):
+    """A layer of torch with our random parameters, and where each of its parameters lies in our tree."""
+    kind = torch.nn.TransformerDecoderLayer if decoder else torch.nn.TransformerEncoderLayer
+    net = kind(D, HEADS, D_FF, dropout=0.0, activation=activation, norm_first=norm_first, batch_first=True, dtype=torch.float64)
+    params = filled(block_tree(d_m=D if decoder else None), rng())
+    write(net.self_attn, params["attention"])
+    norms = {"norm_1": net.norm1, "norm_2": net.norm3 if decoder else net.norm2}
+    if decoder:
+        write(net.multihead_attn, params["cross"])
+        norms["norm_c"] = net.norm2
+    for name, norm in norms.items():
+        norm.weight.data, norm.bias.data = (torch.tensor(params[name][x]) for x in ("gamma", "beta"))
+    ff = params["ff"]
+    net.linear1.weight.data, net.linear1.bias.data = torch.tensor(ff["W_1"]).mT, torch.tensor(ff["b_1"])
+    net.linear2.weight.data, net.linear2.bias.data = torch.tensor(ff["W_2"]).mT, torch.tensor(ff["b_2"])
+
+    def gradients():
+        grads = {name: {"gamma": norm.weight.grad.numpy(), "beta": norm.bias.grad.numpy()} for name, norm in norms.items()}
+        grads["attention"] = read(net.self_attn, lambda p: p.grad)
+        if decoder:
+            grads["cross"] = read(net.multihead_attn, lambda p: p.grad)
+        one, two = net.linear1, net.linear2
+        return grads | {"ff": {"W_1": one.weight.grad.mT.numpy(), "b_1": one.bias.grad.numpy(),
+                               "W_2": two.weight.grad.mT.numpy(), "b_2": two.bias.grad.numpy()}}
+
+    return net, params, gradients
+
+
+def equals_the_layers_of_torch(module):
+    """TransformerEncoderLayer and TransformerDecoderLayer, pre and post: output, dX, dM and every other gradient."""
+    X, memory, mask = normal(2, N, D), normal(2, MEMORY, D), np.tri(N, dtype=bool)
+    hidden = np.tri(2, MEMORY, 3, dtype=bool)  # padded keys of the memory, for torch: True = hidden
+    for decoder in (False, True):
+        for norm_first in (True, False):
+            for activation in ("relu", "gelu"):
+                net, params, gradients = torch_layer(decoder, norm_first, activation)
+                x, m = (torch.tensor(a, requires_grad=True) for a in (X, memory))
+                options = {"wiring": "pre" if norm_first else "post", "activation": activation}
+                if decoder:
+                    theirs = net(x, m, tgt_mask=torch.tensor(~mask), memory_key_padding_mask=torch.tensor(~hidden))
+                    Y, cache = module.block_forward(X, params, HEADS, mask, memory, hidden[:, None], **options)
+                else:
+                    theirs = net(x, src_mask=torch.tensor(~mask))
+                    Y, cache = module.block_forward(X, params, HEADS, mask, **options)
+                near(Y, theirs.detach(), "outputs")
+                dY = normal(*Y.shape)
+                theirs.backward(torch.tensor(dY))
+                dX, dM, grads = module.block_backward(dY, cache)
+                near(dX, x.grad, "dX", GRADIENT)
+                assert decoder or dM is None
+                if decoder:
+                    near(dM, m.grad, "dM", GRADIENT)
+                mine, expected = tree.flatten(grads), tree.flatten(gradients())
+                assert mine.keys() == expected.keys()
+                for name in mine:
+                    near(mine[name], expected[name], f"d{name}", GRADIENT)
+
+
+# What a block may see
+
+
+def no_token_sees_a_later_one(module):
+    X, params = normal(2, 6, D), filled(block_tree(), rng())
+    for wiring in ("pre", "post"):
+        edited = X.copy()
+        edited[:, 4:] += normal(2, 2, D)
+        a, b = (module.block_forward(x, params, HEADS, np.tri(6, dtype=bool), wiring=wiring)[0] for x in (X, edited))
+        same(a[:, :4], b[:, :4], "earlier tokens")
+        assert np.abs(a[:, 4:] - b[:, 4:]).max() > 1e-3
+
+
+def order_is_not_seen(module):
+    """Without a mask a block permutes with its tokens; the feed-forward layer treats each token by itself."""
+    X, params, turn = normal(2, 6, D), filled(block_tree(), rng()), rng().permutation(6)
+    near(module.block_forward(X[:, turn], params, HEADS)[0], module.block_forward(X, params, HEADS)[0][:, turn], "tokens")
+    whole = module.feed_forward_forward(X, params["ff"])[0]
+    for i in range(6):
+        near(module.feed_forward_forward(X[:, i:i + 1], params["ff"])[0], whole[:, i:i + 1], "one token and all")
+
+
+def silent_sublayers_leave_the_stream(module):
+    """With W_o, W_2 and their biases at zero, a pre-norm block is the identity, forwards and backwards."""
+    params = filled(block_tree(d_m=D_M), rng())
+    for name, leaf in (("attention", "o"), ("cross", "o"), ("ff", "2")):
+        params[name] |= {f"{kind}_{leaf}": 0 * params[name][f"{kind}_{leaf}"] for kind in "Wb"}
+    X, dY = normal(2, N, D), normal(3, 2, N, D)[0]
+    Y, cache = module.block_forward(X, params, HEADS, M=normal(2, MEMORY, D_M))
+    same(Y, X, "Y and X")
+    same(module.block_backward(dY, cache)[0], dY, "dX and dY")
+
+
+# Dropout
+
+
+def dropout_keeps_the_mean(module):
+    X = np.ones((400, 300), np.float32)
+    for p in (0.1, 0.5):
+        Y, cache = module.dropout_forward(X, p, rng())
+        near((Y == 0).mean(), p, "share of zeros", 0.005)
+        near(Y.mean(), 1, "mean", 0.01)
+        near(np.unique(Y), np.float32([0, 1 / (1 - p)]), "values", 1e-6)
+        same(module.dropout_backward(X, cache), Y, "what is dropped forwards and backwards")
+        assert Y.dtype == np.float32
+    again = module.dropout_forward(X, 0.5, rng())[0]
+    same(again, Y, "two runs from one seed")
+
+
+def dropout_can_be_off(module):
+    X = normal(3, 4)
+    for p, source in ((0.0, rng()), (0.5, None)):
+        Y, cache = module.dropout_forward(X, p, source)
+        same(Y, X, "without dropout")
+        same(module.dropout_backward(X, cache), X, "backwards")
+
+
+def dropout_in_a_block_has_the_right_slope(module):
+    """The same entries drop in every run from one seed, so that central differences apply; each sublayer drops."""
+    params = filled(block_tree(d_m=D_M), rng())
+    inputs = {"X": normal(2, N, D), "M": normal(2, MEMORY, D_M)}
+
+    def forward(X, M):
+        return module.block_forward(X, params, HEADS, None, M, p=0.4, rng=rng())
+
+    errors = gradcheck(forward, lambda dY, c: module.block_backward(dY, c)[:2], inputs, rng())
+    assert max(errors.values()) < SLOPE, errors
+    cache = forward(*inputs.values())[1]
+    for sublayer in (cache.attention, cache.cross, cache.ff):
+        assert 0 < (sublayer.inner.dropout.keep == 0).mean() < 1
+
+
+X_, P_ = normal(2, N, D), filled(block_tree(), rng())
+FF_ = P_["ff"]
+ROWS = [
+    ("activation_forward", ValueError, "activation: name is 'tanh', expected relu, gelu, gelu_tanh or silu", X_, "tanh"),
+    ("feed_forward_forward", ValueError, r"feed_forward: params\['W_2'\] has shape \(4, 7\), expected", X_,
+     {"W_1": FF_["W_1"], "W_2": FF_["W_1"], "b_1": FF_["b_1"], "b_2": FF_["b_1"]}),
+    ("feed_forward_forward", ValueError, "feed_forward: params has W_1, expected W_1, b_1, W_g, W_2, b_2", X_, {"W_1": FF_["W_1"]}),
+    ("feed_forward_forward", ValueError, r"feed_forward: params\['W_1'\] has shape \(4, 7\), expected \(3, 7\)", X_[..., :3], FF_),
+    ("block_forward", ValueError, "block: params has attention, ff, norm_1, norm_2, expected attention, cross", X_, P_, 2, None, X_),
+    ("block_forward", ValueError, "block: params has ff, expected attention", X_, {"ff": FF_}, 2),
+    ("block_forward", ValueError, "width of W_q is 4, expected a multiple of 3", X_, P_, 3),
+]
+refused = refusals(
+    *ROWS,
+    ("activation_forward", TypeError, "activation: X is list, expected a NumPy array", [1.0]),
+    ("dropout_forward", ValueError, "dropout: p is 1.0, expected at least 0 and less than 1", X_, 1.0, None),
+    ("dropout_forward", ValueError, "dropout: p is -0.1, expected at least 0 and less than 1", X_, -0.1, None),
+    ("dropout_forward", TypeError, "dropout: X has dtype int64", np.arange(3), 0.1, None),
+    ("activation_backward", ValueError, r"activation_backward: dY has shape \(1, 3, 4\), expected", X_[:1],
+     np_block.ActivationCache(X_, X_)),
+)
+
+
+def in_torch(x):
+    if isinstance(x, dict):
+        return tree.to_torch(x)
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x
+
+
+refused_by_torch = refusals(
+    *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
+    ("dropout", ValueError, "dropout: p is 1.0, expected at least 0 and less than 1", in_torch(X_), 1.0),
+    ("FeedForward", ValueError, "FeedForward: d_ff is 0, expected at least 1", 4, 0),
+    ("Block", ValueError, "Multihead: d is 4, expected a multiple of the 3 heads", 4, 3, 7),
+)
+
+
+# The PyTorch half
+
+
+def held_as(net, shapes):
+    """The module holds this tree; all of it is then made random."""
+    held = tree.flatten(tree.from_torch(net))
+    assert {k: (v.shape, v.dtype) for k, v in held.items()} == {k: (v.shape, v.dtype) for k, v in tree.flatten(shapes).items()}
+    for name, x in held.items():
+        leaf = name.split(".")[-1]
+        assert x.any() == (leaf[0] == "W" or leaf == "gamma"), f"{name} at the start"
+    for i, p in enumerate(net.parameters()):
+        p.data = 0.6 * torch.tensor(np.random.default_rng(i).normal(size=p.shape))
+
+
+def modules_are_functions(module):
+    for gated, bias, name in ((False, True, "gelu_tanh"), (True, False, "silu")):
+        net = module.FeedForward(D, D_FF, name, gated, bias)
+        held_as(net, feed_tree(D, gated, bias))
+        names = list(tree.from_torch(net))
+        matches_numpy(net, partial(np_block.feed_forward_forward, activation=name),
+                      lambda dY, c, names=names: ordered(np_block.feed_forward_backward(dY, c), names), normal(2, N, D))
+
+
+def ordered(gradients, names):
+    """The gradients of the tree in the order in which the module holds its parameters."""
+    dX, grads = gradients
+    return dX, {name: grads[name] for name in names}
+
+
+BLOCKS = (
+    ({}, {}, {}),
+    ({"gated": True, "rms": True, "bias": False, "kv_heads": 1}, {"activation": "silu", "wiring": "post", "alpha": 1.3, "eps": 0.3}, {"kv_heads": 1}),
+    ({"d_m": D_M}, {"wiring": "none", "activation": "relu"}, {}),
+)
+
+
+def block_module_is_block_function(module):
+    """Block holds the tree of the NumPy half, and each of its options arrives; is_causal says what the mask says."""
+    for shapes, options, more in BLOCKS:
+        net = module.Block(D, HEADS, D_FF, **shapes, **options)
+        held_as(net, block_tree(**shapes))
+        net, memory, mask = net.double(), normal(2, MEMORY, D_M) if "d_m" in shapes else None, np.tri(N, dtype=bool)
+        hidden = None if memory is None else np.tri(N, MEMORY, 1, dtype=bool)
+        expected = np_block.block_forward(X_, tree.from_torch(net), HEADS, mask, memory, hidden, **options, **more)[0]
+        tensors = {"M": memory, "memory_mask": hidden}
+        tensors = {k: torch.tensor(v) for k, v in tensors.items() if v is not None}
+        for causal in ({"mask": torch.tensor(mask)}, {"is_causal": True}):
+            near(net(torch.tensor(X_), **causal, **tensors).detach(), expected, f"{options}, {list(causal)}")
+
+
+def torch_dropout_obeys_its_switches(module):
+    """Off in evaluation and for p = 0; on, entries vanish or grow by 1 / (1 − p); the block hands its p on."""
+    torch.manual_seed(0)
+    ones = torch.ones(400, 300)
+    Y = module.dropout(ones, 0.2)
+    near((Y == 0).double().mean(), 0.2, "share of zeros", 0.005)
+    near(Y.unique(), [0, 1.25], "values", 1e-6)
+    same(module.dropout(ones, 0.2, training=False), ones, "evaluation")
+    same(module.dropout(ones, 0.0), ones, "p = 0")
+    for shapes in ({}, {"d_m": D_M}):
+        net, memory = module.Block(D, HEADS, D_FF, p=0.5, **shapes), torch.tensor(normal(2, MEMORY, D_M)).float() if shapes else None
+        X = torch.tensor(X_).float()
+        assert (net(X, M=memory) != net(X, M=memory)).any(), "two runs in training"
+        same(net.eval()(X, M=memory).detach(), net(X, M=memory).detach(), "two runs in evaluation")
+        params = filled(block_tree(**shapes), rng())
+        for name in ("attention", "cross", "ff"):  # one sublayer at a time, each alone must drop
+            if name in params:
+                quiet = {k: v if k == name or "norm" in k else tree.map_tree(lambda x: 0 * x, v) for k, v in params.items()}
+                a, b = (module.block(X.double(), tree.to_torch(quiet), HEADS, M=None if memory is None else memory.double(), p=0.5)
+                        for _ in range(2))
+                assert (a != b).any(), f"{name} does not drop"
+
+
+INVARIANTS = {
+    "np.block": [*habits(TWINS), decoder_is_right_in_slope_and_twin, activations_are_those_of_torch,
+                 equals_the_layers_of_torch, no_token_sees_a_later_one, order_is_not_seen,
+                 silent_sublayers_leave_the_stream, dropout_keeps_the_mean, dropout_can_be_off,
+                 dropout_in_a_block_has_the_right_slope, refused],
+    "pt.block": [modules_are_functions, block_module_is_block_function, torch_dropout_obeys_its_switches,
+                 refused_by_torch],
+}
+
+CROSS = """    if M is not None:
+        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)
+"""
+FEED = """    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)
+"""
+CROSS_BACK = """    if cache.cross is not None:
+        dX, grads["norm_c"], grads["cross"] = residual_backward(dX, cache.cross, cross_back)
+"""
+FEED_BACK = """    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)
+"""
+MUTANTS = [
+    M("np.block", "slope twin invariant", "GELU by tanh: slope without the cube's term", "inner = TANH_SCALE * (1 + 3 * TANH_CUBE * X * X)", "inner = TANH_SCALE"),
+    M("np.block", "slope twin invariant", "GELU by tanh: the cube's 3 forgotten", "(1 + 3 * TANH_CUBE * X * X)", "(1 + TANH_CUBE * X * X)"),
+    M("np.block", "slope twin invariant", "GELU: slope Φ alone", "Phi + X * np.exp(-0.5 * X * X) * (1 / math.sqrt(2 * math.pi))", "Phi"),
+    M("np.block", "twin invariant", "GELU: the approximation for the exact one", 'if name == "gelu":', 'if name == "exact":',
+      'if name == "gelu_tanh":', 'if name in ("gelu", "gelu_tanh"):'),
+    M("np.block", "slope twin invariant", "SiLU: slope of σ alone", "sigma * (1 + X * (1 - sigma))", "sigma * (1 - sigma)"),
+    M("np.block", "invariant", "SiLU: an exponential that overflows", "0.5 * (1 + np.tanh(half))", "1 / (1 + np.exp(-X))"),
+    M("np.block", "invariant", "ReLU: NumPy's boolean for a slope, which stays float64", "slope = (X > 0).astype(X.dtype)", "slope = (X > 0).astype(float)"),
+    M("np.block", "slope twin invariant", "gate: its gradient and that of its factor swapped", "linear_backward(dH * G, up)", "linear_backward(dH * U, up)",
+      "activation_backward(dH * U, activation)", "activation_backward(dH * G, activation)"),
+    M("np.block", "slope twin invariant", "gate: dX through the gate forgotten", "dX = dX_up + dX_gate", "dX = dX_up"),
+    M("np.block", "twin invariant", "gate: the activation on the wrong branch", 'inner, gate = linear_forward(X, params["W_g"])',
+      'U, gate = linear_forward(X, params["W_g"])\n        inner, up, gate = linear_forward(X, params["W_1"], params.get("b_1"))[0], gate, up',
+      'linear_backward(dH * G, up)', 'linear_backward(activation_backward(dH * U, activation), gate)',
+      'dX_gate, grads["W_g"], _ = linear_backward(activation_backward(dH * U, activation), gate)', 'dX_gate, grads["W_g"], _ = linear_backward(dH * G, up)'),
+    M("np.block", "slope twin invariant", "feed-forward: activation forgotten in the backward", "linear_backward(activation_backward(dH, activation), up)", "linear_backward(dH, up)"),
+    M("np.block", "twin invariant", "feed-forward: b_2 forgotten", 'params["W_2"], params.get("b_2"))', 'params["W_2"], 0 * params["b_2"] if "b_2" in params else None)',
+      '"b_2": db_2', '"b_2": None if db_2 is None else 0 * db_2'),
+    M("np.block", "slope twin invariant", "feed-forward: b_2 gets no gradient", '"b_2": db_2', '"b_2": None if db_2 is None else 0 * db_2'),
+    M("np.block", "invariant", "dropout: what is left not scaled up", " * X.dtype.type(1 / (1 - p))", ""),
+    M("np.block", "invariant", "dropout: scaled by p", "type(1 / (1 - p))", "type(1 / p)"),
+    M("np.block", "invariant", "dropout: p is what stays", ">= p).astype", "< p).astype"),
+    M("np.block", "invariant", "dropout: drawn anew in the backward", "else dY * cache.keep", "else dY * np.random.default_rng(1).permutation(cache.keep.ravel()).reshape(dY.shape)"),
+    M("np.block", "invariant", "dropout: nothing dropped in the backward", "else dY * cache.keep", "else dY"),
+    M("np.block", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
+    M("np.block", "invariant", "dropout: without rng, one all the same", "if rng is None or p == 0:", "rng = rng or np.random.default_rng()\n    if p == 0:"),
+    M("np.block", "invariant", "cross-attention does not drop", 'params["cross"], heads, kv_heads, memory_mask)\n        O, dropout = dropout_forward(O, p, rng)',
+      'params["cross"], heads, kv_heads, memory_mask)\n        O, dropout = dropout_forward(O, 0.0, rng)'),
+    M("np.block", "slope twin invariant", "block: self-attention forgets dM", "return dX + dY, g  # queries and memory were one array", "return dX, g"),
+    M("np.block", "invariant", "block: cross-attention after the feed-forward layer", CROSS + FEED, FEED + CROSS, FEED_BACK + CROSS_BACK,
+      CROSS_BACK.replace("(dX,", "(dY,") + FEED_BACK.replace("dY, cache", "dX if cache.cross is not None else dY, cache")),
+    M("np.block", "slope twin invariant", "block: gradients of the two norms swapped", 'dX, grads["norm_2"], grads["ff"]', 'dX, grads["norm_1"], grads["ff"]',
+      'dX, grads["norm_1"], grads["attention"]', 'dX, grads["norm_2"], grads["attention"]'),
+    M("np.block", "twin invariant", "block: mask not handed on", 'params["attention"], heads, kv_heads, mask)', 'params["attention"], heads, kv_heads)'),
+    M("np.block", "invariant", "block: memory's mask not handed on", 'params["cross"], heads, kv_heads, memory_mask)', 'params["cross"], heads, kv_heads)'),
+    M("np.block", "twin invariant", "block: always pre", "attend, wiring, alpha, eps)\n    cross", 'attend, "pre", alpha, eps)\n    cross'),
+    M("np.block", "twin", "block: ε not handed on", "feed, wiring, alpha, eps)", "feed, wiring, alpha)"),
+    M("np.block", "slope twin invariant", "block: dX of the feed-forward layer not handed back", "residual_backward(dX, cache.attention, attend_back)", "residual_backward(dY, cache.attention, attend_back)"),
+    M("np.block", "slope invariant", "block: written into the stream", '    X, attention = residual_forward(X,', '    X *= 1 + 1e-3\n    X, attention = residual_forward(X,'),
+    M("np.block", "twin invariant", "feed-forward: tokens mixed by a reshape, consistently", 'U, up = linear_forward(X, params["W_1"], params.get("b_1"))',
+      'U, up = linear_forward(X.mT.reshape(X.shape), params["W_1"], params.get("b_1"))', "    return dX, {name: g for name, g in grads.items() if g is not None}\n\n\nclass DropoutCache",
+      "    dX = dX.reshape(*dX.shape[:-2], *dX.shape[:-3:-1]).mT\n    return dX, {name: g for name, g in grads.items() if g is not None}\n\n\nclass DropoutCache"),
+    M("pt.block", "twin invariant", "GELU by tanh: the exact one", 'F.gelu(X, approximate="tanh")', "F.gelu(X)"),
+    M("pt.block", "twin invariant", "gate: the activation on the wrong branch", 'f(linear(X, params["W_g"]), activation) * U if', 'f(U, activation) * linear(X, params["W_g"]) if'),
+    M("pt.block", "twin invariant", "b_2 forgotten", 'params["W_2"], params.get("b_2"))', 'params["W_2"])'),
+    M("pt.block", "invariant", "module: α not handed on", '"wiring": wiring, "alpha": alpha,', '"wiring": wiring,'),
+    M("pt.block", "invariant", "module: drops in evaluation", "p = self.p if self.training else 0.0", "p = self.p"),
+    M("pt.block", "invariant", "module: RMSNorm for LayerNorm", "norm = RMSNorm if rms else LayerNorm", "norm = RMSNorm"),
+    M("pt.block", "invariant", "dropout: in evaluation too", "return F.dropout(X, p, training)", "return F.dropout(X, p)"),
+    M("pt.block", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
+    M("pt.block", "invariant", "cross-attention does not drop", 'F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p)', 'multihead(Y, M, params["cross"], heads, kv_heads, memory_mask)'),
+    M("pt.block", "invariant", "cross-attention after the feed-forward layer", "    X = residual(X, params[\"norm_1\"], attend, wiring, alpha, eps)\n",
+      "    X = residual(X, params[\"norm_1\"], attend, wiring, alpha, eps)\n    if M is not None:\n        X = residual(X, params[\"norm_2\"], feed, wiring, alpha, eps)\n        return residual(X, params[\"norm_c\"], cross_attend, wiring, alpha, eps)\n"),
+]
+
+install(globals(), "block", TWINS, INVARIANTS, MUTANTS)

@@ -1,0 +1,186 @@
+# ruff: noqa: E501
+"""Chapter 16 proved: attention in tiles is attention, keys may be read in any order, and memory stays small."""
+
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import torch
+from byhand.np.attention import attention_backward, attention_forward
+from invariants import near, normal, rng, same
+from mutants import M
+from proofs import habits, install, refusals
+from twins import LEAD, Case, Spec, mask_of
+
+TILES = [(2, "none", 5, 5, True, 2), (2, "shared", 5, 7, False, 3), (3, "random", 5, 7, False, 64),
+         (3, "padding", 4, 4, True, 3), (4, "padding", 2, 3, False, 64)]  # rank, mask, n, m, causal, block
+
+
+def flash_cases(rng):
+    for i, (rank, kind, n, m, causal, block) in enumerate(TILES):
+        lead = LEAD[rank]
+        inputs = {"Q": 2 * rng.normal(size=(*lead, n, 2)), "K": 2 * rng.normal(size=(*lead, m, 2)),
+                  "V": rng.normal(size=(*lead, m, 3))}
+        fixed = {"mask": mask_of(kind, rng, lead, n, m), "scale": (None, 0.3)[i % 2]}
+        yield Case(f"rank {rank}, {kind}, block {block}", inputs, fixed | {"is_causal": causal, "block": block})
+
+
+TWINS = [Spec("flash", "flash_attention", flash_cases)]
+
+
+def tiles_are_attention(module):
+    """Output, log-sum-exp and gradients, whatever the block; a query that sees nothing gets zeros."""
+    for rank, kind, n, m in ((2, "none", 7, 5), (3, "random", 6, 9), (2, "shared", 13, 11)):
+        lead = LEAD[rank]
+        Q, K, V = 3 * normal(*lead, n, 4), 3 * normal(*lead, m, 4), 3 * normal(*lead, m, 3)
+        mask = mask_of(kind, rng(), lead, n, m)
+        O, cache = attention_forward(Q, K, V, mask)
+        dO = normal(*O.shape)[::-1]
+        S = Q @ K.mT / 2 if mask is None else np.where(mask, Q @ K.mT / 2, -np.inf)
+        l = np.exp(S).sum(axis=-1)
+        for block in (1, 2, 4, 5, 64):
+            out, tiles = module.flash_attention_forward(Q, K, V, mask, block=block)
+            near(out, O, f"outputs, block {block}")
+            near(tiles.L, np.log(np.where(l == 0, 1, l)), f"log-sum-exp, block {block}")
+            grads = module.flash_attention_backward(dO, tiles)
+            for name, mine, theirs in zip("QKV", grads, attention_backward(dO, cache), strict=True):
+                near(mine, theirs, f"d{name}, block {block}", 1e-11)
+            if mask is not None:
+                assert not out[..., 0, :].any() and not grads[0][..., 0, :].any(), "a blind query"
+
+
+def forward(module, *inputs, **options):
+    """The output alone, from either half."""
+    if module.__name__.startswith("byhand.np"):
+        return module.flash_attention_forward(*inputs, **options)[0]
+    return module.flash_attention(*map(torch.tensor, inputs), **options).numpy()
+
+
+def causal_flag_is_causal_mask(module):
+    """To the last bit nothing leaks: what follows token 5 may be anything."""
+    X = normal(2, 11, 4)
+    later = X.copy()
+    later[:, 6:] = 50 * normal(2, 5, 4)
+    for block in (1, 3, 4, 16):
+        flash = partial(forward, module, is_causal=True, block=block)
+        near(flash(X, X, X), attention_forward(X, X, X, np.tri(11, dtype=bool))[0], f"block {block}")
+        same(flash(later, later, later)[:, :6], flash(X, X, X)[:, :6], "before and after a change of the future")
+
+
+def great_scores_do_not_overflow(module):
+    X = normal(2, 11, 4)
+    big = 300 * X  # scores of 10⁵
+    near(forward(module, big, big, X, block=3), attention_forward(big, big, X)[0])
+
+
+def memory_is_one_tile(module):
+    n = 512
+    X = normal(n, 4).astype(np.float32)
+    tracemalloc.start()
+    try:
+        O, cache = module.flash_attention_forward(X, X, X, block=32)
+        peaks = [tracemalloc.get_traced_memory()[1]]
+        tracemalloc.reset_peak()
+        module.flash_attention_backward(O, cache)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+    assert max(peaks) < 4 * n * n / 8, f"{peaks} bytes, and all scores take {4 * n * n}"
+
+
+def merge_of(module):
+    """online_softmax_merge of either half, on arrays."""
+    if module.__name__.startswith("byhand.np"):
+        return module.online_softmax_merge
+
+    def merge(*parts):
+        return tuple(x.numpy() for x in module.online_softmax_merge(*(tuple(map(torch.tensor, p)) for p in parts)))
+
+    return merge
+
+
+NOTHING = (np.full((2, 5), -np.inf), np.zeros((2, 5)), np.zeros((2, 5, 3)))
+
+
+def merge_in_any_order(module):
+    """Associative, commutative, and to have read nothing is its identity."""
+    r, merge = rng(), merge_of(module)
+    a, b, c = ((10 * r.normal(size=(2, 5)), r.random((2, 5)), r.normal(size=(2, 5, 3))) for _ in range(3))
+    for left, right in ((merge(merge(a, b), c), merge(a, merge(b, c))), (merge(a, b), merge(b, a)),
+                        (merge(a, NOTHING), a), (merge(NOTHING, a), a), (merge(NOTHING, NOTHING), NOTHING)):
+        same(left[0], right[0], "maxima")
+        for name, x, y in zip("lo", left[1:], right[1:], strict=True):
+            near(x, y, name)
+
+
+def merge_reads_keys_one_by_one(module):
+    S, V, merge = 5 * normal(5, 9), normal(9, 3), merge_of(module)
+    state = tuple(x[0] for x in NOTHING)
+    for j in range(9):
+        state = merge(state, (S[:, j].copy(), np.ones(5), np.repeat(V[j : j + 1], 5, axis=0)))
+    A = np.exp(S - S.max(axis=-1, keepdims=True))
+    near(state[2] / state[1][:, None], A @ V / A.sum(axis=-1, keepdims=True), "the output")
+
+
+def tiles_are_the_fused_kernel(module):
+    """Output and gradients against the kernel that comes with torch."""
+    for causal in (False, True):
+        leaves = [torch.tensor(normal(2, 3, 9, 4)[..., ::step].copy(), requires_grad=True) for step in (1, -1, 1)]
+        fused = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal)
+        tiled = module.flash_attention(*leaves, is_causal=causal, block=4)
+        near(tiled.detach(), fused.detach(), "outputs")
+        dO = torch.tensor(normal(3, 2, 9, 4).swapaxes(0, 1))
+        for a, b in zip(*(torch.autograd.grad(out, leaves, dO) for out in (tiled, fused)), strict=True):
+            near(a, b, "gradients")
+
+
+X = normal(2, 11, 4)
+T = torch.tensor(X)
+LONG = "is_causal is True with 11 queries and 3 keys"
+
+INVARIANTS = {
+    "np.flash": [tiles_are_attention, causal_flag_is_causal_mask, great_scores_do_not_overflow, memory_is_one_tile,
+                 merge_in_any_order, merge_reads_keys_one_by_one, *habits(TWINS),
+                 refusals(("flash_attention_forward", ValueError, LONG, X, X[:, :3], X[:, :3], None, None, True),
+                          ("flash_attention_forward", ValueError, "block is 0", X, X, X, None, None, False, 0))],
+    "pt.flash": [tiles_are_the_fused_kernel, causal_flag_is_causal_mask, great_scores_do_not_overflow,
+                 merge_in_any_order, merge_reads_keys_one_by_one,
+                 refusals(("flash_attention", ValueError, LONG, T, T[:, :3], T[:, :3], None, None, True),
+                          ("flash_attention", ValueError, "block is 0", T, T, T, None, None, False, 0))],
+}
+
+CAUSAL = "np.arange(cols.start, cols.stop)[:, None] > np.arange(rows.start, rows.stop)"
+COLUMNS = "for cols in _blocks(rows.stop if is_causal else m, block):\n                "
+WHOLE = "for cols in _blocks(rows.stop if is_causal else max(m - m % block, 1), block):\n                "
+
+MUTANTS = [
+    M("np.flash", "slope twin invariant", "accumulator not rescaled", "keep[..., None] * o_a + add[..., None] * o_b", "o_a + add[..., None] * o_b"),
+    M("np.flash", "slope twin invariant", "denominator not rescaled", "keep * l_a + add * l_b", "l_a + l_b"),
+    M("np.flash", "slope twin invariant", "new tile not rescaled", "+ add[..., None] * o_b)", "+ o_b)"),
+    M("np.flash", "invariant", "no maximum: overflows", "top = E.max(axis=0)", "top = np.zeros(E.shape[1], E.dtype)"),
+    M("np.flash", "slope twin invariant", "−∞ − (−∞) in a row that sees nothing", "return np.where(m == -np.inf, 0, m)", "return m"),
+    M("np.flash", "slope twin invariant", "maximum missing in the log-sum-exp", "L[head][rows] = _finite(state.m) + np.log(l)", "L[head][rows] = np.log(l)"),
+    M("np.flash", "slope twin invariant", "D from dO alone", "D = np.vecdot(dO, O)", "D = dO.sum(axis=-1)"),
+    M("np.flash", "slope twin invariant", "D forgotten", "                dS -= D[head][rows]\n", ""),
+    M("np.flash", "slope twin invariant", "dV overwritten by each tile of queries", "dV[head][cols] += A @ dO[head][rows]", "dV[head][cols] = A @ dO[head][rows]"),
+    M("np.flash", "slope twin invariant", "dQ not scaled", "    dQ *= scale\n", ""),
+    M("np.flash", "slope twin invariant", "dK scaled twice", "dK[head][cols] += dS @ q", "dK[head][cols] += scale * (dS @ q)"),
+    M("np.flash", "twin invariant", "causal: off by one, sees the next token", CAUSAL, CAUSAL + " + 1"),
+    M("np.flash", "twin invariant", "causal: positions counted within the tile", "if cache.is_causal and cols.stop > rows.start + 1:", "if cache.is_causal:", CAUSAL, "np.arange(len(S))[:, None] > np.arange(len(q))"),
+    M("np.flash", "twin invariant", "last keys lost when the block does not divide them", COLUMNS + "E =", WHOLE + "E =", COLUMNS + "A =", WHOLE + "A ="),
+    M("np.flash", "twin invariant", "mask read at the wrong tile", "~mask[head][rows, cols].mT", "~mask[head][: len(q), : len(S)].mT"),
+    M("np.flash", "invariant", "the whole matrix is made after all", "    D = np.vecdot(dO, O)\n", "    D = np.vecdot(dO, O)\n    everything = Q @ K.mT  # noqa: F841\n"),
+    M("np.flash", "invariant", "float64 whatever came", "np.empty((*Q.shape[:-1], V.shape[-1]), Q.dtype)", "np.empty((*Q.shape[:-1], V.shape[-1]))"),
+    M("np.flash", "invariant", "D taken off in the caller's upstream", "    D = np.vecdot(dO, O)\n", "    D = np.vecdot(dO, O)\n    dO *= 1\n"),
+    M("np.flash", "invariant", "keys read in memory order", "    Q, K, V, O, L, _, is_causal, scale, block = cache\n", "    Q, K, V, O, L, _, is_causal, scale, block = cache\n    K = K.ravel(order='K').reshape(K.shape)\n"),
+    M("np.flash", "invariant", "causal with any number of keys", "guard.tiles(\"flash_attention\", Q, K, is_causal, block)", "guard.tiles(\"flash_attention\", Q, K, False, block)"),
+    M("pt.flash", "twin invariant", "accumulator not rescaled", "keep[..., None] * o_a + add", "o_a + add"),
+    M("pt.flash", "twin invariant", "−∞ − (−∞) in a row that sees nothing", "return torch.where(m == -torch.inf, 0, m)", "return m"),
+    M("pt.flash", "twin invariant", "merge: the maximum of the first alone", "m = torch.maximum(m_a, m_b)", "m = m_a"),
+    M("pt.flash", "invariant", "no maximum: overflows", "top = S.detach().amax(dim=-1)", "top = torch.zeros_like(S[..., 0])"),
+    M("pt.flash", "twin invariant", "causal: diagonal hidden", ".triu(1)", ".triu(0)"),
+    M("pt.flash", "twin invariant", "gradient of the weights stopped", "E = torch.exp(S - _finite(top)[..., None])", "E = torch.exp(S - _finite(top)[..., None]).detach()"),
+    M("pt.flash", "invariant", "causal with any number of keys", "guard.tiles(\"flash_attention\", Q, K, is_causal, block)", "guard.tiles(\"flash_attention\", Q, K, False, block)"),
+]
+
+install(globals(), "flash", TWINS, INVARIANTS, MUTANTS)

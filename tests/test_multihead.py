@@ -1,0 +1,381 @@
+# ruff: noqa: E501  (the table of mutants)
+"""Multi-head attention: slopes, twins, torch's own layer with the same weights, and what heads may and may not mix."""
+
+import numpy as np
+import torch
+from byhand import tree
+from byhand.np import multihead as np_multihead
+from byhand.np.gradcheck import gradcheck
+from invariants import matches_numpy, near, normal, rng, same
+from mutants import M
+from proofs import habits, install, refusals
+from twins import GRADIENT, LEAD, SLOPE, Case, Spec, mask_of
+
+N, MEMORY, D, D_M, HEADS, K = 3, 7, 5, 6, 4, 2
+
+
+def params_of(rng, kv_heads=HEADS, bias=True, d=D, d_m=D_M, heads=HEADS, d_k=K):
+    """The tree of init_multihead, all of it random: biases too."""
+    made = np_multihead.init_multihead(rng, d, heads, kv_heads, d_k, d_m, bias, np.float64)
+    return {name: rng.normal(size=x.shape) for name, x in made.items()}
+
+
+def multihead_cases(rng):
+    for rank, kind, kv_heads in ((2, "none", 4), (2, "shared", 2), (3, "random", 4), (3, "padding", 1), (4, "random", 2),
+                                 (3, "per head", 2)):
+        lead = LEAD[rank]
+        mask = rng.random((*lead, HEADS, N, MEMORY)) < 0.6 if kind == "per head" else mask_of(kind, rng, lead, N, MEMORY)
+        inputs = {"X": rng.normal(size=(*lead, N, D)), "M": rng.normal(size=(*lead, MEMORY, D_M)),
+                  "params": params_of(rng, kv_heads, bias=rank != 4)}
+        yield Case(f"rank {rank}, {kind}, {kv_heads} of {HEADS}", inputs,
+                   {"heads": HEADS, "kv_heads": kv_heads, "mask": mask})
+
+
+def head_sum_params(rng, heads=3, d=D, k=K, d_o=4):
+    return {"U_q": rng.normal(size=(heads, d, k)), "U_k": rng.normal(size=(heads, d, k)),
+            "V": rng.normal(size=(heads, d, d_o))}
+
+
+def head_sum_cases(rng):
+    for rank, kind in ((2, "shared"), (3, "random"), (4, "padding")):
+        lead = LEAD[rank]
+        yield Case(f"rank {rank}, {kind}", {"X": rng.normal(size=(*lead, 6, D)), "params": head_sum_params(rng)},
+                   {"mask": mask_of(kind, rng, lead, 6, 6)})
+
+
+def split_cases(rng):
+    for lead in LEAD.values():
+        yield Case(f"{lead}", {"X": rng.normal(size=(*lead, 5, 6))}, {"heads": 3})
+
+
+def merge_cases(rng):
+    for lead in LEAD.values():
+        yield Case(f"{lead}", {"Z": rng.normal(size=(*lead, 4, 5, 6))})
+
+
+def repeat_cases(rng):
+    for lead in LEAD.values():
+        for times in (1, 3):
+            yield Case(f"{lead}, {times}", {"Y": rng.normal(size=(*lead, 2, 5, 6))}, {"times": times})
+
+
+TWINS = [
+    Spec("multihead", "multihead", multihead_cases),
+    Spec("multihead", "head_sum", head_sum_cases),
+    Spec("multihead", "split_heads", split_cases),
+    Spec("multihead", "merge_heads", merge_cases),
+    Spec("multihead", "repeat_heads", repeat_cases),
+]
+
+
+# Against the layer of torch, which keeps its weights transposed, and its masks inverted
+
+
+def write(net, params):
+    """Our parameters into nn.MultiheadAttention."""
+    W, b = ([torch.tensor(params[f"{kind}_{name}"]).mT if kind == "W" else torch.tensor(params[f"b_{name}"])
+             for name in "qkvo"] for kind in "Wb")
+    if net.in_proj_weight is not None:
+        net.in_proj_weight.data = torch.cat(W[:3])
+    else:
+        net.q_proj_weight.data, net.k_proj_weight.data, net.v_proj_weight.data = W[:3]
+    net.in_proj_bias.data, net.out_proj.weight.data, net.out_proj.bias.data = torch.cat(b[:3]), W[3], b[3]
+
+
+def read(net, what=lambda p: p.detach()):
+    """The parameters of nn.MultiheadAttention, or their gradients, under our names and in our layout."""
+    if net.in_proj_weight is not None:
+        W = list(what(net.in_proj_weight).chunk(3))
+    else:
+        W = [what(w) for w in (net.q_proj_weight, net.k_proj_weight, net.v_proj_weight)]
+    W, b = [*W, what(net.out_proj.weight)], [*what(net.in_proj_bias).chunk(3), what(net.out_proj.bias)]
+    return {f"{kind}_{name}": x.mT.numpy() if kind == "W" else x.numpy()
+            for i, name in enumerate("qkvo") for kind, x in (("W", W[i]), ("b", b[i]))}
+
+
+def torch_layers():
+    """(net, X, M, mask, keywords for torch): self and cross, a causal mask, one mask per sequence, padded keys."""
+    X, memory = normal(2, N, 8), normal(2, MEMORY, D_M)
+    full = np.tile([[True] * 5 + [False] * 2, [True] * 3 + [False] * 4], 1)
+    each = rng().random((2, N, MEMORY)) < 0.5
+    each[..., 0] = True  # torch divides by zero for a query that may attend to nothing
+    causal = np.tri(N, dtype=bool)
+    for source, mask, options in (
+        (X, None, {}), (X, causal, {"attn_mask": ~causal}), (memory, None, {}),
+        (memory, each, {"attn_mask": np.repeat(~each, HEADS, axis=0)}),
+        (memory, full[:, None, :], {"key_padding_mask": ~full}),
+    ):
+        widths = {} if source is X else {"kdim": D_M, "vdim": D_M}
+        torch.manual_seed(3)
+        net = torch.nn.MultiheadAttention(8, HEADS, batch_first=True, dtype=torch.float64, **widths)
+        yield net, X, source, mask, {k: torch.tensor(v) for k, v in options.items()}
+
+
+def equals_the_layer_of_torch(module):
+    """Output and all gradients, with weights that we gave to torch and with weights that torch made."""
+    for net, X, source, mask, options in torch_layers():
+        for given in (True, False):
+            if given:
+                params = params_of(rng(), d=8, d_m=source.shape[-1])
+                write(net, params)
+                for name, x in read(net).items():
+                    same(x, params[name], name)
+            else:
+                net._reset_parameters()
+                params = read(net)
+            x, m = (torch.tensor(a, requires_grad=True) for a in (X, source))
+            net.zero_grad()
+            theirs = net(x, m, m, need_weights=False, **options)[0]
+            O, cache = module.multihead_forward(X, source, params, HEADS, mask=mask)
+            near(O, theirs.detach(), "outputs")
+            dO = normal(*O.shape)
+            theirs.backward(torch.tensor(dO))
+            dX, dM, grads = module.multihead_backward(dO, cache)
+            near(dX, x.grad, "dX", GRADIENT)
+            near(dM, m.grad, "dM", GRADIENT)
+            for name, g in read(net, lambda p: p.grad).items():
+                near(grads[name], g, f"d{name}", GRADIENT)
+
+
+# What heads may and may not mix
+
+
+def merging_inverts_splitting(module):
+    for lead in LEAD.values():
+        X = normal(*lead, 5, 6)
+        X = torch.tensor(X) if "pt" in module.__name__ else X
+        Z = module.split_heads(X, 3)
+        same(Z[..., 1, :, :], X[..., 2:4], "the second head and the features 2 and 3")
+        same(module.merge_heads(Z), X, "split, then merged")
+
+
+def sharing_is_undone_by_a_sum(module):
+    """⟨repeat(Y), Z⟩ = ⟨Y, sum(Z)⟩: one is the transpose of the other."""
+    Y, Z = normal(2, 3, 5, 4), normal(2, 6, 5, 4)
+    near((module.repeat_heads(Y, 2) * Z).sum(), (Y * module.sum_heads(Z, 2)).sum(), tol=1e-10)
+    same(module.sum_heads(Z, 1), Z, "groups of one")
+
+
+def self_attention(module, X, params, mask=None, **options):
+    return module.multihead_forward(X, X, params, HEADS, mask=mask, **options)[0]
+
+
+def no_token_sees_a_later_one(module):
+    """A causal mask over all heads: every later token is edited, and what is before stays to the last bit."""
+    X, params = normal(2, 6, D), params_of(rng(), d_m=D)
+    for mask in (np.tri(6, dtype=bool), np.tri(6, dtype=bool)[None] & np.ones((2, 1, 1), bool)):
+        for t in (1, 4):
+            edited = X.copy()
+            edited[:, t:] += normal(2, 6 - t, D)
+            a, b = (self_attention(module, x, params, mask) for x in (X, edited))
+            same(a[:, :t], b[:, :t], f"tokens before {t}")
+            assert np.abs(a[:, t:] - b[:, t:]).max() > 1e-3
+
+
+def order_is_not_seen(module):
+    """Tokens permuted, outputs permuted; memory permuted, nothing changes."""
+    X, memory, turn = normal(2, 6, D), normal(2, MEMORY, D_M), rng().permutation(6)
+    params = params_of(rng(), d_m=D)
+    near(self_attention(module, X[:, turn], params), self_attention(module, X, params)[:, turn], "permuted tokens")
+    a, b = (module.multihead_forward(X, x, params_of(rng()), HEADS)[0] for x in (memory, memory[:, ::-1].copy()))
+    near(a, b, "permuted memory")
+
+
+def self_attention_adds_both_gradients(module):
+    """One array in two roles: its gradient is dX + dM, and neither alone."""
+    params = params_of(rng(), d_m=D)
+
+    def backward(dO, cache):
+        dX, dM, grads = module.multihead_backward(dO, cache)
+        return dX + dM, grads
+
+    def forward(X, params):
+        return module.multihead_forward(X, X, params, HEADS, mask=np.tri(3, dtype=bool))
+
+    errors = gradcheck(forward, backward, {"X": normal(2, 3, D), "params": params}, rng())
+    assert max(errors.values()) < SLOPE, errors
+
+
+def heads_are_a_sum(module):
+    """Concatenate and multiply by W_o, or sum A_h X V_h with V_h = W_v,h W_o,h: the same function."""
+    params = params_of(rng(), d_m=D, bias=False)
+    W_q, W_k, W_v = (np.stack(np.split(params[f"W_{name}"], HEADS, axis=1)) for name in "qkv")
+    W_o = np.stack(np.split(params["W_o"], HEADS))
+    X, mask = normal(2, 6, D), mask_of("random", rng(), (2,), 6, 6)
+    summed = module.head_sum_forward(X, {"U_q": W_q, "U_k": W_k, "V": W_v @ W_o}, mask)[0]
+    near(summed, self_attention(module, X, params, mask), "sum and concatenation")
+
+
+def grouped_heads_share_weights(module):
+    """kv_heads is multi-head attention whose W_k, W_v are repeated, and their gradients the sums over a group."""
+    X, memory = normal(2, N, D), normal(2, MEMORY, D_M)
+    for kv_heads in (1, 2):
+        few, times = params_of(rng(), kv_heads), HEADS // kv_heads
+        many = {name: spread(x, kv_heads, times) if name[-1] in "kv" else x for name, x in few.items()}
+        (a, cache_a), (b, cache_b) = (module.multihead_forward(X, memory, p, HEADS, g)
+                                      for p, g in ((few, kv_heads), (many, HEADS)))
+        near(a, b, "outputs")
+        dO = normal(2, N, D)
+        grads, wide = (module.multihead_backward(dO, cache)[2] for cache in (cache_a, cache_b))
+        for name in ("W_k", "W_v", "b_v"):
+            g = wide[name].reshape(*wide[name].shape[:-1], kv_heads, times, K).sum(axis=-2)
+            near(grads[name], g.reshape(few[name].shape), f"d{name}")
+
+
+def spread(x, groups, times):
+    """(…, G k) → (…, H k): the columns of each group, `times` times in a row."""
+    return np.repeat(x.reshape(*x.shape[:-1], groups, 1, K), times, axis=-2).reshape(*x.shape[:-1], -1)
+
+
+def init_is_lecun_whatever_the_heads(module):
+    sizes = {sum(x.size for x in module.init_multihead(rng(), 12, heads).values()) for heads in (1, 2, 3, 12)}
+    assert sizes == {4 * 12 * 12 + 4 * 12}, "4 d² weights and 4 d biases, whatever the number of heads"
+    wide = module.init_multihead(rng(), 240, 6, 2, d_m=300)
+    shapes = {"W_q": (240, 240), "b_q": (240,), "W_k": (300, 80), "b_k": (80,), "W_v": (300, 80), "b_v": (80,),
+              "W_o": (240, 240), "b_o": (240,)}
+    assert {name: x.shape for name, x in wide.items()} == shapes and list(wide) == list(shapes)
+    for name, x in wide.items():
+        assert x.dtype == np.float32 and (name[0] == "W" or not x.any())
+        if name[0] == "W":
+            near(x.std() * np.sqrt(len(x)), 1, f"deviation of {name} and 1/√d_in", 0.03)
+    assert list(module.init_multihead(rng(), 4, 2, bias=False)) == ["W_q", "W_k", "W_v", "W_o"]
+    assert module.init_multihead(rng(), 5, 2, d_k=3, dtype=np.float64)["W_o"].dtype == np.float64
+
+
+X_, M_, P_ = normal(2, N, D), normal(2, MEMORY, D_M), params_of(rng())
+S_ = head_sum_params(rng())
+ROWS = [
+    ("multihead_forward", ValueError, r"multihead: M has leading axes \(3,\) but X has \(2,\)", X_, normal(3, 4, D_M), P_, 4),
+    ("multihead_forward", ValueError, "multihead: kv_heads is 3, expected a divisor of the 4 heads", X_, M_, P_, 4, 3),
+    ("multihead_forward", ValueError, "multihead: width of W_q is 8, expected a multiple of 3", X_, M_, P_, 3),
+    ("multihead_forward", ValueError, r"multihead: params\['W_k'\] has shape \(6, 8\), expected \(5, 8\)", X_, X_, P_, 4),
+    ("multihead_forward", ValueError, "multihead: params has W_q", X_, M_, {"W_q": P_["W_q"]}, 4),
+    ("multihead_forward", ValueError, r"mask has shape \(2, 7\), expected", X_, M_, P_, 4, None, np.ones((2, 7), bool)),
+    ("multihead_forward", TypeError, "mask has dtype (torch.)?float64", X_, M_, P_, 4, None, normal(3, 7)),
+    ("head_sum_forward", ValueError, r"head_sum: params\['U_k'\] has shape \(2, 5, 2\)", X_, S_ | {"U_k": S_["U_k"][:2]}),
+    ("head_sum_forward", ValueError, "head_sum: params has U_q, V, expected U_q, U_k, V", X_, {"U_q": S_["U_q"], "V": S_["V"]}),
+    ("split_heads", ValueError, r"split_heads: X has shape \(2, 3, 5\), expected features that 2 heads can share", X_, 2),
+    ("merge_heads", ValueError, r"merge_heads: Z has shape \(3, 5\), expected at least", X_[0]),
+]
+refused = refusals(
+    *ROWS,
+    ("multihead_forward", TypeError, "multihead: X is list, expected a NumPy array", [1.0], M_, P_, 4),
+    ("multihead_forward", ValueError, r"multihead: M holds nan at index \(0, 0, 0\)", X_, M_ * np.nan, P_, 4),
+    ("init_multihead", ValueError, "init_multihead: d is 5, expected a multiple of the 2 heads", rng(), 5, 2),
+    ("init_multihead", ValueError, "init_multihead: kv_heads is 0, expected at least 1", rng(), 4, 2, 0),
+    ("init_multihead", ValueError, "init_multihead: kv_heads is 3, expected a divisor of the 4 heads", rng(), 4, 4, 3),
+)
+
+
+def in_torch(x):
+    if isinstance(x, dict):
+        return tree.to_torch(x)
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x
+
+
+refused_by_torch = refusals(
+    *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
+    ("multihead", TypeError, "multihead: X is numpy.ndarray, expected a torch tensor", X_, in_torch(M_), in_torch(P_), 4),
+    ("Multihead", ValueError, "Multihead: d is 5, expected a multiple of the 2 heads", 5, 2),
+    ("Multihead", ValueError, "Multihead: heads is 0, expected at least 1", 5, 0),
+    ("Multihead", ValueError, "Multihead: kv_heads is 3, expected a divisor of the 4 heads", 4, 4, 3),
+)
+
+
+def module_is_the_function(module):
+    """Multihead holds the tree of init_multihead; output and gradients are those of the NumPy half."""
+    for options, fixed in (({}, {}), ({"bias": False}, {"is_causal": True}), ({"kv_heads": 2, "d_k": 3}, {})):
+        net = module.Multihead(8, HEADS, **options)
+        made = np_multihead.init_multihead(rng(), 8, HEADS, **options)
+        held = tree.from_torch(net)
+        assert {k: (v.shape, v.dtype) for k, v in held.items()} == {k: (v.shape, v.dtype) for k, v in made.items()}
+        assert list(held) == list(made)
+        for name, p in net.named_parameters():
+            assert name[0] == "W" or not p.any()
+            p.data = torch.tensor(rng().normal(size=p.shape) / 2)
+
+        def forward(X, params, kv_heads=net.kv_heads, fixed=fixed):
+            mask = np.tri(6, dtype=bool) if fixed else None
+            return np_multihead.multihead_forward(X, X, params, HEADS, kv_heads, mask)
+
+        def backward(dO, cache):
+            dX, dM, grads = np_multihead.multihead_backward(dO, cache)
+            return dX + dM, {name: grads[name] for name in made}  # noqa: B023  (called before the next turn)
+
+        matches_numpy(net, forward, backward, normal(2, 6, 8), fixed=fixed)
+    cross = module.Multihead(8, HEADS, d_m=D_M).double()
+    expected = np_multihead.multihead_forward(normal(2, N, 8), M_, tree.from_torch(cross), HEADS)[0]
+    near(cross(torch.tensor(normal(2, N, 8)), torch.tensor(M_)).detach(), expected, "cross-attention")
+    torch.manual_seed(0)
+    for name, x in tree.from_torch(module.Multihead(240, 6, 2, d_m=300)).items():
+        if name[0] == "W":
+            near(x.std() * np.sqrt(len(x)), 1, f"deviation of {name} and 1/√d_in", 0.03)
+
+
+def one_product_or_three(module):
+    """When the memory is X itself, one product makes Q, K and V; a copy of X goes another way to the same result."""
+    X = in_torch(normal(2, 6, D))
+    for drop in ((), ("b_q", "b_k", "b_v"), ("b_k",)):
+        params = {name: x for name, x in in_torch(params_of(rng(), d_m=D, kv_heads=2)).items() if name not in drop}
+        near(module.multihead(X, X, params, 4, 2), module.multihead(X, X.clone(), params, 4, 2), f"without {drop}")
+
+
+INVARIANTS = {
+    "np.multihead": [*habits(TWINS), equals_the_layer_of_torch, merging_inverts_splitting, sharing_is_undone_by_a_sum,
+                     no_token_sees_a_later_one, order_is_not_seen, self_attention_adds_both_gradients, heads_are_a_sum,
+                     grouped_heads_share_weights, init_is_lecun_whatever_the_heads, refused],
+    "pt.multihead": [merging_inverts_splitting, module_is_the_function, one_product_or_three, refused_by_torch],
+}
+
+MERGE = "    Z = np.swapaxes(Z, -3, -2)\n    return Z.reshape(*Z.shape[:-2], -1)"
+MUTANTS = [
+    M("np.multihead", "slope twin invariant", "heads merged by a reshape without the transpose", MERGE,
+      "    return Z.reshape(*Z.shape[:-3], Z.shape[-2], -1)"),
+    M("np.multihead", "twin invariant", "heads cut and joined by a reshape alone, both ways",
+      "return np.swapaxes(X.reshape(*X.shape[:-1], heads, -1), -3, -2)", "return X.reshape(*X.shape[:-2], heads, X.shape[-2], -1)",
+      MERGE, "    return Z.reshape(*Z.shape[:-3], Z.shape[-2], -1)"),
+    M("np.multihead", "twin invariant", "features dealt out to the heads in turn, both ways",
+      "np.swapaxes(X.reshape(*X.shape[:-1], heads, -1), -3, -2)", "np.moveaxis(X.reshape(*X.shape[:-1], -1, heads), -1, -3)",
+      MERGE, "    Z = np.moveaxis(Z, -3, -1)\n    return Z.reshape(*Z.shape[:-2], -1)"),
+    M("np.multihead", "slope twin invariant", "shared keys: the last of the group alone sends its gradient",
+      "times, m, k).sum(axis=-3)", "times, m, k)[..., -1, :, :]"),
+    M("np.multihead", "slope twin invariant", "shared keys: gradients averaged", "times, m, k).sum(axis=-3)", "times, m, k).mean(axis=-3)"),
+    M("np.multihead", "slope twin invariant", "shared keys: heads grouped in turn, summed in a row", "np.repeat(Y, times, axis=-3)",
+      "np.concatenate([Y] * times, axis=-3)"),
+    M("np.multihead", "twin invariant", "shared keys: heads grouped in turn, and summed so", "np.repeat(Y, times, axis=-3)",
+      "np.concatenate([Y] * times, axis=-3)", "dY.reshape(*B, H // times, times, m, k).sum(axis=-3)",
+      "dY.reshape(*B, times, H // times, m, k).sum(axis=-4)"),
+    M("np.multihead", "slope twin invariant", "dM through the values forgotten", "return dX, dM_k + dM_v,", "return dX, dM_k,"),
+    M("np.multihead", "slope twin invariant", "dM through the keys forgotten", "return dX, dM_k + dM_v,", "return dX, dM_v,"),
+    M("np.multihead", "slope twin invariant", "K and V swapped", "K, k = linear_forward(M, params[\"W_k\"], params.get(\"b_k\"))",
+      "K, k = linear_forward(M, params[\"W_v\"], params.get(\"b_v\"))", "V, v = linear_forward(M, params[\"W_v\"], params.get(\"b_v\"))",
+      "V, v = linear_forward(M, params[\"W_k\"], params.get(\"b_k\"))"),
+    M("np.multihead", "twin invariant", "K and V swapped, and their gradients", "K, V = (repeat_heads(", "V, K = (repeat_heads(",
+      "dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))", "dV, dK = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))"),
+    M("np.multihead", "slope twin invariant", "mask without an axis for the heads", "return np.expand_dims(mask, -3) if", "return mask if"),
+    M("np.multihead", "twin invariant", "mask forgotten", "K, V, over_heads(mask, X.ndim))", "K, V)"),
+    M("np.multihead", "twin invariant", "scaled by the width of all heads, not of one", "split_heads(Q, heads), K, V, over_heads(mask, X.ndim))",
+      "split_heads(Q, heads), K, V, over_heads(mask, X.ndim), 1 / math.sqrt(Q.shape[-1]))"),
+    M("np.multihead", "slope twin invariant", "W_o forgotten in the backward's biases", '"W_o": dW_o, "b_o": db_o}', '"W_o": dW_o, "b_o": None}'),
+    M("np.multihead", "twin invariant", "queries without their bias", 'params["W_q"], params.get("b_q"))', 'params["W_q"], 0 * params["b_q"] if "b_q" in params else None)',
+      '"b_q": db_q', '"b_q": 0 * db_q if db_q is not None else None'),
+    M("np.multihead", "invariant", "masks of X in place: queries overwritten", "Q, q = linear_forward(X,", "X[..., 0] *= 1\n    Q, q = linear_forward(X,"),
+    M("np.multihead", "slope twin", "head_sum: each head gets its share of dO", "np.broadcast_to(dO[..., None, :, :],", "np.broadcast_to(dO[..., None, :, :] / H,"),
+    M("np.multihead", "slope twin", "head_sum: dX through the values forgotten", "dX_q + dX_k + (dXV @ V_h.mT).sum(axis=-3)", "dX_q + dX_k"),
+    M("np.multihead", "twin invariant", "head_sum: mean over heads", "return Z.sum(axis=-3), HeadSumCache", "return Z.mean(axis=-3), HeadSumCache",
+      "np.broadcast_to(dO[..., None, :, :],", "np.broadcast_to(dO[..., None, :, :] / H,"),
+    M("np.multihead", "invariant", "init: deviation 1/d_in", "scale=1 / math.sqrt(d_in)", "scale=1 / d_in"),
+    M("np.multihead", "invariant", "init: float64 whatever is asked", "size=(d_in, d_out)).astype(dtype)", "size=(d_in, d_out))"),
+    M("pt.multihead", "twin invariant", "heads merged without the transpose", "Z.transpose(-3, -2).flatten(-2)", "Z.reshape(*Z.shape[:-3], Z.shape[-2], -1)"),
+    M("pt.multihead", "twin invariant", "one product cut in the wrong order", "Q, K, V = linear(X, torch.cat(W, dim=1), torch.cat(b))",
+      "Q, V, K = linear(X, torch.cat(W, dim=1), torch.cat(b))", "linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])",
+      "linear(X, W[0], b[0]), linear(M, W[2], b[2]), linear(M, W[1], b[1])"),
+    M("pt.multihead", "invariant", "one product: biases of Q, K and V lost", "torch.cat(W, dim=1), torch.cat(b))", "torch.cat(W, dim=1))"),
+    M("pt.multihead", "twin invariant", "shared keys: heads grouped in turn", "Y.repeat_interleave(times, dim=-3)", "torch.cat([Y] * times, dim=-3)"),
+    M("pt.multihead", "twin", "head_sum: mean over heads", "return Z.sum(dim=-3)", "return Z.mean(dim=-3)"),
+    M("pt.multihead", "invariant", "module: is_causal not handed on", "self.kv_heads, mask, is_causal)", "self.kv_heads, mask)"),
+    M("pt.multihead", "invariant", "module: weights of unit variance", " / math.sqrt(d_in)))", "))"),
+    M("pt.multihead", "invariant", "module: d that the heads cannot share is let in", "if d_k is None and d % heads:", "if False:"),
+]
+
+install(globals(), "multihead", TWINS, INVARIANTS, MUTANTS)

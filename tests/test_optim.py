@@ -1,0 +1,312 @@
+# ruff: noqa: E501
+"""Proofs of the optimisers, clipping and schedules: tables of runs beside torch's, invariants, wrong modules."""
+
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from byhand import tree
+from byhand.np import optim as np_optim
+from byhand.pt.embedding import Embedding
+from byhand.pt.linear import Linear
+from byhand.pt.norm import LayerNorm
+from invariants import arrays, near, normal, raises, rng, same
+from mutants import M
+from proofs import install
+
+SHAPES = {"block": {"W": (4, 3), "b": (3,)}, "gain": (), "embedding": {"E": (5, 2)}, "position": {"table": (3, 2)}}
+DECAYS = {"block.W": True, "block.b": False, "gain": False, "embedding.E": False, "position.table": False}
+
+RUNS = [  # a step here and its options, an optimiser of torch and its options, decay by the mask
+    ("sgd_step", {}, torch.optim.SGD, {}, False),
+    ("momentum_step", {"momentum": 0.8}, torch.optim.SGD, {"momentum": 0.8}, False),
+    ("momentum_step", {"momentum": 0.8, "nesterov": True}, torch.optim.SGD, {"momentum": 0.8, "nesterov": True}, False),
+    ("rmsprop_step", {"alpha": 0.9}, torch.optim.RMSprop, {"alpha": 0.9}, False),
+    ("adam_step", {"beta1": 0.8, "beta2": 0.97}, torch.optim.Adam, {"betas": (0.8, 0.97)}, False),
+    ("adam_step", {"eps": 0.1}, torch.optim.Adam, {"eps": 0.1}, False),
+    ("adam_l2_step", {"decay": 0.3}, torch.optim.Adam, {"weight_decay": 0.3}, False),
+    ("adam_l2_step", {"decay": 0.3}, torch.optim.Adam, {"weight_decay": 0.3}, True),
+    ("adamw_step", {"decay": 0.3}, torch.optim.AdamW, {"weight_decay": 0.3}, False),
+    ("adamw_step", {"decay": 0.3}, torch.optim.AdamW, {"weight_decay": 0.3}, True),
+]
+BOUND = {np.float64: 1e-12, np.float32: 1e-6}  # of the gap after any step, in the leaf's largest value so far
+STEPS = 100
+
+
+def random_tree(rng, shapes=SHAPES, dtype=np.float64):
+    return {k: random_tree(rng, v, dtype) if isinstance(v, dict) else np.asarray(rng.normal(size=v).astype(dtype))
+            for k, v in shapes.items()}
+
+
+def rate(t):
+    return 0.01 * (1 + math.cos(t / 30))
+
+
+def beside_torch(module, name, ours, kind, theirs, masked, dtype):
+    """The same 100 gradients and rates for both; after every step every leaf is the same."""
+    rng = np.random.default_rng(3)
+    params = random_tree(rng, dtype=dtype)
+    state, leaves = module.init_state(params), tree.flatten(params)
+    tensors = {k: torch.tensor(x, requires_grad=True) for k, x in leaves.items()}
+    size = {k: np.abs(x).max() for k, x in leaves.items()}
+    groups = list(tensors.values())
+    if masked:
+        mask = module.decay_mask(params)
+        assert tree.flatten(mask) == DECAYS
+        ours = ours | {"mask": mask}
+        groups = [{"params": [x for k, x in tensors.items() if DECAYS[k] is on],
+                   "weight_decay": theirs["weight_decay"] if on else 0.0} for on in (True, False)]
+    optimizer = kind(groups, lr=0.1, **theirs)
+    for t in range(1, STEPS + 1):
+        noise = random_tree(rng, dtype=dtype)
+        grads = tree.map_tree(lambda p, g: np.asarray((p + 3 * g).astype(dtype)), params, noise)
+        for k, g in tree.flatten(grads).items():
+            tensors[k].grad = torch.tensor(g)
+        for group in optimizer.param_groups:
+            group["lr"] = rate(t)
+        params, state = getattr(module, name)(params, grads, state, np.float64(rate(t)), **ours)
+        optimizer.step()
+        for k, p in tree.flatten(params).items():
+            assert isinstance(p, np.ndarray) and p.dtype == dtype, f"{k} became {type(p)} of {p.dtype}"
+            size[k] = max(size[k], np.abs(p).max())
+            near(p, tensors[k].detach(), f"{name} {ours}, step {t}: {k}", BOUND[dtype] * size[k])
+    assert state["t"] == STEPS and all(x.dtype == dtype for n in "mv" for x in tree.flatten(state[n]).values())
+
+
+def torch_takes_the_same_steps(module):
+    for run in RUNS:
+        beside_torch(module, *run, np.float64)
+
+
+def torch_takes_the_same_steps_in_float32(module):
+    for run in RUNS:
+        beside_torch(module, *run, np.float32)
+
+
+def in_place_is_the_same_to_the_last_bit(module):
+    for dtype in (np.float32, np.float64):
+        rng = np.random.default_rng(5)
+        params = random_tree(rng, dtype=dtype)
+        state, mask = module.init_state(params), module.decay_mask(params)
+        copy, held = tree.map_tree(np.copy, params), module.init_state(params)
+        leaf = copy["block"]["W"]
+        for on in (mask, None):
+            for _ in range(20):
+                grads = random_tree(rng, dtype=dtype)
+                for g in arrays(grads):
+                    g.flags.writeable = False
+                params, state = module.adamw_step(params, grads, state, 0.1, decay=0.2, mask=on)
+                assert module.adamw_step_(copy, grads, held, 0.1, decay=0.2, mask=on) is None
+        assert copy["block"]["W"] is leaf
+        for a, b in zip(arrays({"p": params, "s": state}), arrays({"p": copy, "s": held}), strict=True):
+            same(a, b, "pure and in place")
+
+
+def steps_change_nothing_that_they_were_given(module):
+    for name, ours, *_ in RUNS:
+        rng = np.random.default_rng(6)
+        params, grads = random_tree(rng), random_tree(rng)
+        state = module.init_state(params)
+        for x in arrays({"p": params, "g": grads, "s": state}):
+            x.flags.writeable = False
+        again = [getattr(module, name)(params, grads, state, 0.1, **ours)[0] for _ in range(2)]
+        for a, b in zip(arrays(again[0]), arrays(again[1]), strict=True):
+            same(a, b, f"{name} and {name}")
+
+
+def first_step_of_adam_is_the_rate(module):
+    """Whatever the gradient: lr · g / (|g| + ε). With ε inside the root, g = 10⁻⁶ would move by a hundredth of lr."""
+    for g in (1e-6, 1.0, 1e6):
+        params, grads = {"x": np.array([2.0])}, {"x": np.array([g])}
+        moved, _ = module.adam_step(params, grads, module.init_state(params), 1.0)
+        near(params["x"] - moved["x"], [g / (g + 1e-8)], f"first step for g = {g} and lr = 1", 1e-9)
+
+
+def adam_does_not_see_the_scale_of_gradients(module):
+    rng = np.random.default_rng(8)
+    params = random_tree(rng)
+    one = many = params
+    state = held = module.init_state(params)
+    for _ in range(10):
+        grads = random_tree(rng)
+        one, state = module.adam_step(one, grads, state, 0.1, eps=0.0)
+        many, held = module.adam_step(many, tree.map_tree(lambda g: np.asarray(g * 64.0), grads), held, 0.1, eps=0.0)
+    for a, b in zip(arrays(one), arrays(many), strict=True):
+        near(a, b, "leaves after g and after 64 g")
+
+
+def decoupled_decay_is_not_l2(module):
+    """With no gradient AdamW shrinks θ by 1 − lr λ; Adam with L2 walks a full step, whatever λ."""
+    params = {"W": np.array([[4.0, -8.0]])}
+    zero, state = {"W": np.zeros((1, 2))}, module.init_state(params)
+    near(module.adamw_step(params, zero, state, 0.1, decay=0.5)[0]["W"], [[3.8, -7.6]], "AdamW")
+    near(module.adam_l2_step(params, zero, state, 0.1, decay=0.5)[0]["W"], [[3.9, -7.9]], "L2", 1e-8)
+
+
+def clipping_keeps_the_direction(module):
+    grads = {"a": {"W": normal(3, 4)}, "b": 5 * normal(2)}
+    clipped, norm = module.clip_by_global_norm(grads, 1.5)
+    flat, cut = (np.concatenate([x.ravel() for x in arrays(g)]) for g in (grads, clipped))
+    near(norm, np.linalg.norm(flat), "norms")
+    near(np.linalg.norm(cut), 1.5, "norm after and limit")
+    near(cut / 1.5, flat / norm, "directions")
+    assert module.clip_by_global_norm(grads, norm + 1)[0] is grads
+    tensors = [torch.tensor(x, requires_grad=True) for x in arrays(grads)]
+    for x in tensors:
+        x.grad = x.detach().clone()
+    near(norm, torch.nn.utils.clip_grad_norm_(tensors, 1.5), "norm and torch's")
+    near(cut, np.concatenate([x.grad.numpy().ravel() for x in tensors]), "gradients and torch's", 1e-6)  # it adds 1e-6
+    raises(ValueError, "grads.W holds nan", lambda: module.clip_by_global_norm({"W": np.array([np.nan])}, 1.0))
+
+
+def clipping_does_not_overflow(module):
+    """Norm 2 · 10³⁰, whose square float32 does not hold."""
+    clipped, norm = module.clip_by_global_norm({"W": np.full((2, 2), 1e30, np.float32)}, 1.0)
+    near(norm / 2e30, 1, "norm, in 2e30", 1e-6)
+    near(clipped["W"], np.full((2, 2), 0.5), "clipped", 1e-6)
+    assert clipped["W"].dtype == np.float32
+
+
+def schedules_have_known_values(module):
+    near([module.warmup_linear(t, 2.0, 4, 12) for t in (1, 2, 4, 6, 8, 12, 99)], [0.5, 1, 2, 1.5, 1, 0, 0], "linear")
+    near([module.warmup_cosine(t, 2.0, 4, 12, 1.0) for t in (1, 4, 6, 8, 12, 99)],
+         [0.5, 2, 1 + (1 + math.sqrt(0.5)) / 2, 1.5, 1, 1], "cosine")
+    near([module.constant(t, 2.0, w) for t, w in ((1, 0), (9, 0), (1, 4), (4, 4), (5, 4))], [2, 2, 0.5, 2, 2], "const")
+    near([module.warmup_inverse_sqrt(t, 16, 4, 3.0) for t in (1, 4, 16)], [3 / 32, 3 / 8, 3 / 16], "inverse root")
+    assert max(range(3000, 5000), key=lambda t: module.warmup_inverse_sqrt(t, 512)) == 4000
+    raises(ValueError, "step is 0", lambda: module.warmup_linear(0, 1.0, 2, 4))
+    raises(ValueError, "total is 4", lambda: module.warmup_linear(1, 1.0, 4, 4))
+
+
+def torch_has_the_same_cosine(module):
+    """It counts from 0 and starts at the peak."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=8, eta_min=0.5)
+    for t in range(9):
+        near(module.warmup_cosine(4 + t, 2.0, 4, 12, 0.5), optimizer.param_groups[0]["lr"], "rate and torch's")
+        optimizer.step()
+        cosine.step()
+
+
+def state_survives_the_disk(module):
+    """Ten steps at once, and five, a file, and five more."""
+    def run(params, state, steps):
+        for t in steps:
+            params, state = module.adamw_step(params, random_tree(np.random.default_rng(t)), state, 0.1)
+        return params, state
+
+    params = random_tree(np.random.default_rng(9))
+    once, _ = run(params, module.init_state(params), range(10))
+    half, state = run(params, module.init_state(params), range(5))
+    with tempfile.TemporaryDirectory() as folder:
+        tree.save_safetensors(state, Path(folder) / "state")
+        state = tree.load_safetensors(Path(folder) / "state")
+    twice, _ = run(half, state, range(5, 10))
+    for a, b in zip(arrays(once), arrays(twice), strict=True):
+        same(a, b, "ten steps and five and five")
+
+
+def trees_that_do_not_fit_are_refused(module):
+    params = {"W": np.ones((2, 3)), "b": np.ones(3)}
+    state = module.init_state(params)
+    for grads, error, what in (
+        ({"W": np.ones((2, 3))}, ValueError, "grads has W but params has W, b"),
+        ({"W": np.ones((1, 3)), "b": np.ones(3)}, ValueError, r"W of grads has shape \(1, 3\), expected \(2, 3\)"),
+        ({"W": np.ones((2, 3)), "b": np.ones(3, np.float32)}, TypeError, "b of grads has dtype float32"),
+        ({"W": np.ones((2, 3)), "b": np.array([0, np.nan, 0])}, ValueError, "grads.b holds nan"),
+    ):
+        for name in ("sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adamw_step", "adamw_step_"):
+            raises(error, what, lambda g=grads, n=name: getattr(module, n)(params, g, state, 0.1))
+    raises(ValueError, "expected t, m, v", lambda: module.adam_step(params, params, {}, 0.1))
+    raises(ValueError, "beta1 is 1", lambda: module.adam_step(params, params, state, 0.1, beta1=1.0))
+    raises(ValueError, "lr is -0.1, expected at least 0", lambda: module.sgd_step(params, params, state, -0.1))
+
+
+def the_halves_take_the_same_steps(module):
+    """Two groups of torch, one schedule, one clipping: the same twenty steps of AdamW from the same gradients."""
+    net = torch.nn.ModuleDict({"embedding": Embedding(5, 4), "norm": LayerNorm(4), "out": Linear(4, 3)}).double()
+    optimizer = module.adamw(net, decay=0.3)
+    groups = [(g["weight_decay"], sorted(tuple(p.shape) for p in g["params"])) for g in optimizer.param_groups]
+    assert groups == [(0.3, [(4, 3)]), (0.0, [(3,), (4,), (4,), (5, 4)])]
+    params = tree.map_tree(np.copy, tree.from_torch(net))
+    state, mask, source = np_optim.init_state(params), np_optim.decay_mask(params), rng()
+    for t in range(1, 21):
+        grads = tree.map_tree(lambda x: 3 * source.normal(size=x.shape), params)
+        for name, p in net.named_parameters():
+            p.grad = torch.tensor(tree.flatten(grads)[name])
+        lr = module.warmup_cosine(t, 0.1, 5, 20)
+        module.set_lr(optimizer, lr)
+        norm = module.clip_by_global_norm(net, 2.0)
+        optimizer.step()
+        clipped, ours = np_optim.clip_by_global_norm(grads, 2.0)
+        near(norm, ours, "norms", 1e-10)
+        params, state = np_optim.adamw_step(params, clipped, state, lr, decay=0.3, mask=mask)
+        for name, p in tree.flatten(tree.from_torch(net)).items():
+            near(p, tree.flatten(params)[name], f"step {t}: {name}", 1e-6)  # torch clips by norm + 1e-6
+
+
+INVARIANTS = {
+    "np.optim": [torch_takes_the_same_steps, torch_takes_the_same_steps_in_float32,
+                 in_place_is_the_same_to_the_last_bit, steps_change_nothing_that_they_were_given,
+                 first_step_of_adam_is_the_rate, adam_does_not_see_the_scale_of_gradients, decoupled_decay_is_not_l2,
+                 clipping_keeps_the_direction, clipping_does_not_overflow, schedules_have_known_values,
+                 torch_has_the_same_cosine, state_survives_the_disk, trees_that_do_not_fit_are_refused],
+    "pt.optim": [the_halves_take_the_same_steps],
+}
+
+MUTANTS = [
+    M("np.optim", "invariant", "ε inside the root", "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))",
+      "p - lr * (m / c1 / np.sqrt(v / c2 + eps))"),
+    M("np.optim", "invariant", "divided by v, not by its root", "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))",
+      "p - lr * (m / c1 / (v / c2 + eps))"),
+    M("np.optim", "invariant", "no bias correction", "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))",
+      "p - lr * (m / (np.sqrt(v) + eps))"),
+    M("np.optim", "invariant", "1 − β₁ in v", "v = _map(lambda v, g: beta2 * v + (1 - beta2) * (g * g), state[\"v\"], grads)",
+      "v = _map(lambda v, g: beta2 * v + (1 - beta1) * (g * g), state[\"v\"], grads)"),
+    M("np.optim", "invariant", "t one step ahead",
+      "c1, c2 = 1 - beta1 ** t.item(), 1 - beta2 ** t.item()\n    m =",
+      "c1, c2 = 1 - beta1 ** (t.item() + 1), 1 - beta2 ** (t.item() + 1)\n    m ="),
+    M("np.optim", "invariant", "t kept in the module, not in the state",
+      "np.array(state[\"t\"].item() + 1)", "np.array(_clock.append(0) or len(_clock))", "def _everywhere", "_clock = []\n\n\ndef _everywhere"),
+    M("np.optim", "invariant", "AdamW as L2: decay added to the gradient",
+      "moved, state = adam_step(params, grads, state, lr, beta1, beta2, eps)\n    pull = rate * decay",
+      "return adam_l2_step(params, grads, state, lr, beta1, beta2, eps, decay, mask)"),
+    M("np.optim", "invariant", "decay not multiplied by the rate", "pull = rate * decay", "pull = decay"),
+    M("np.optim", "invariant", "decay of what was already moved", "new - pull * p if on", "new - pull * new if on"),
+    M("np.optim", "invariant", "everything decays, whatever the mask",
+      "map_tree(lambda p: True, params) if mask is None else mask", "map_tree(lambda p: True, params)"),
+    M("np.optim", "invariant", "embeddings decay", " and not set(parts) & set(exempt)", ""),
+    M("np.optim", "invariant", "momentum as a mean, dampened by 1 − μ", "mu * m + g, state", "mu * m + (1 - mu) * g, state"),
+    M("np.optim", "invariant", "Nesterov without the look ahead", "if nesterov else m", "if False else m"),
+    M("np.optim", "invariant", "RMSprop with ε inside the root", "(g / (np.sqrt(v) + eps))", "(g / np.sqrt(v + eps))"),
+    M("np.optim", "invariant", "a NumPy rate makes float64", "return [float(x) for x in scalars.values()], np",
+      "return list(scalars.values()), np"),
+    M("np.optim", "invariant", "in place: gradient written to", "np.multiply(g, g, out=a), out=a)", "np.multiply(g, g, out=g), out=a)"),
+    M("np.optim", "invariant", "in place: decay after the step", "        np.multiply(pull, p, out=a)\n        p -= b\n",
+      "        p -= b\n        np.multiply(pull, p, out=a)\n"),
+    M("np.optim", "invariant", "moments changed in place",
+      "m = _map(lambda m, g: beta1 * m + (1 - beta1) * g, state[\"m\"], grads)",
+      "m = state[\"m\"]\n    for k, x in flatten(m).items():\n        x *= beta1\n        x += (1 - beta1) * flatten(grads)[k]"),
+    M("np.optim", "invariant", "each leaf clipped by its own norm",
+      "_map(lambda g: float(limit) / norm * g, grads) if norm > limit",
+      "_map(lambda g: g * min(1.0, limit / float(np.linalg.norm(g))), grads) if norm > limit"),
+    M("np.optim", "invariant", "squares added up in float32", "np.square(g, dtype=np.float64)", "np.square(g)"),
+    M("np.optim", "invariant", "small gradients scaled up to the limit", "grads) if norm > limit else grads)", "grads))"),
+    M("np.optim", "invariant", "inverse root: warm-up to the power −1/2", "step / warmup / math.sqrt(warmup)", "step / math.sqrt(warmup)"),
+    M("np.optim", "invariant", "cosine over the whole run, warm-up not taken off",
+      "(step - warmup) / (total - warmup)", "step / total"),
+    M("np.optim", "invariant", "cosine comes up again", "shape(min(1.0, (step - warmup) / (total - warmup)))",
+      "shape((step - warmup) / (total - warmup))"),
+    M("np.optim", "invariant", "gradients of one shape broadcast",
+      "guard.trees(where, params=params, grads=grads, m=state[\"m\"], v=state[\"v\"])", "pass"),
+    # pt.optim
+    M("pt.optim", "invariant", "one group: everything decays", "if mask[name] is on", "if on"),
+    M("pt.optim", "invariant", "betas exchanged", "betas=(beta1, beta2)", "betas=(beta2, beta1)"),
+    M("pt.optim", "invariant", "rate set in the first group alone", "for group in optimizer.param_groups:", "for group in optimizer.param_groups[:1]:"),
+    M("pt.optim", "invariant", "clipped by value", "nn.utils.clip_grad_norm_(module.parameters(), limit)",
+      "nn.utils.clip_grad_value_(module.parameters(), limit)"),
+]
+
+install(globals(), "optim", [], INVARIANTS, MUTANTS)

@@ -1,0 +1,263 @@
+# ruff: noqa: E501
+"""Chapter 3 proved: tables of sinusoids, rows that are learned, biases on the scores, and rotations."""
+
+import invariants
+import numpy as np
+import torch
+from byhand.np import position as np_position
+from invariants import near, normal, rng, same
+from mutants import M
+from proofs import habits, install, refusals
+from twins import LEAD, Case, Spec
+
+
+def only(*settings):
+    """Cases without inputs: tables made from numbers."""
+    return lambda rng: (Case(str(fixed), {}, fixed) for fixed in settings)
+
+
+def positions_cases(width):
+    def cases(rng):
+        for rank, lead in LEAD.items():
+            yield Case(f"rank {rank}", {"X": rng.normal(size=(*lead, 5, 4)), "P": rng.normal(size=(5, width))})
+
+    return cases
+
+
+def learned_cases(rng):
+    for n, offset in ((7, 0), (3, 0), (3, 2), (1, 6)):
+        yield Case(f"{n} from {offset}", {"table": rng.normal(size=(7, 4))}, {"n": n, "offset": offset})
+
+
+def relative_cases(rng):
+    for reach, fixed in ((2, {"n": 5}), (1, {"n": 6, "m": 4}), (4, {"n": 3}), (2, {"n": 3, "offset": 4}),
+                         (3, {"n": 2, "m": 7, "offset": 1}), (0, {"n": 4})):
+        yield Case(f"reach {reach}, {fixed}", {"table": rng.normal(size=(3, 2 * reach + 1))}, fixed)
+
+
+def rope_cases(rng):
+    for rank, lead in LEAD.items():
+        for pairs in (True, False):
+            X = {"X": rng.normal(size=(*lead, 5, 6))}
+            yield Case(f"rank {rank}, {pairs}", X, {"offset": rank, "interleaved": pairs, "base": 100.0})
+            yield Case("positions given", X, {"positions": np.array([3, 0, 1, 1, 9]), "interleaved": pairs})
+    each = rng.integers(0, 50, size=(3, 1, 5))
+    yield Case("each sequence its own", {"X": rng.normal(size=(3, 2, 5, 6))}, {"positions": each})
+
+
+TWINS = [
+    Spec("position", "frequencies", only({"d": 6}, {"d": 10, "base": 50.0})),
+    Spec("position", "sinusoidal", only({"n": 9, "d": 6}, {"n": 5, "d": 8, "base": 100.0, "offset": 3})),
+    Spec("position", "shift_matrix", only({"delta": 7, "d": 6}, {"delta": -2.5, "d": 8, "base": 100.0})),
+    Spec("position", "add_positions", positions_cases(4)),
+    Spec("position", "concat_positions", positions_cases(3)),
+    Spec("position", "learned_positions", learned_cases),
+    Spec("position", "relative_bias", relative_cases),
+    Spec("position", "alibi_slopes", only(*({"H": H} for H in (1, 2, 3, 6, 8, 12, 20)))),
+    Spec("position", "alibi_bias", only({"H": 8, "n": 4}, {"H": 6, "n": 3, "m": 5}, {"H": 4, "n": 2, "offset": 3})),
+    Spec("position", "rope", rope_cases),
+    Spec("position", "interleave_permutation", only({"d": 2}, {"d": 8})),
+]
+
+
+def sinusoids_by_loops(module):
+    wave = (np.sin, np.cos)
+    loops = [[wave[k % 2](p / 10000 ** (2 * (k // 2) / 12)) for k in range(12)] for p in range(9)]
+    near(module.sinusoidal(9, 12), loops, "sinusoids")
+    same(module.sinusoidal(5, 12, offset=4), module.sinusoidal(9, 12)[4:], "sinusoids from an offset")
+
+
+def a_shift_is_a_rotation(module):
+    """PE(p + 7) = PE(p) M_7 for every p; shifts add up, and what is turned keeps its length."""
+    PE, shift = module.sinusoidal(40, 12), lambda delta: module.shift_matrix(delta, 12)
+    near(PE[7:], PE[:-7] @ shift(7), "PE(p + 7) and PE(p) M_7")
+    near(shift(2) @ shift(5), shift(7), "M_2 M_5 and M_7")
+    near(shift(3) @ shift(3).T, np.eye(12), "M Mᵀ and I")
+    near((PE @ PE.T)[1:, 1:], (PE @ PE.T)[:-1, :-1], "products at the same distance")
+
+
+def positions_are_added_or_put_beside(module):
+    X, P = normal(3, 2, 5, 4), normal(5, 4)
+    same(module.add_positions_forward(X, P)[0], X + P, "X + P")
+    same(module.concat_positions_forward(X, P)[0][1, 1], np.hstack([X[1, 1], P]), "[X, P]")
+
+
+def learned_rows_are_rows(module):
+    table = normal(7, 4)
+    same(module.learned_positions_forward(table, 3, 2)[0], table[2:5], "rows 2 to 4")
+
+
+def relative_bias_by_loops(module):
+    table = normal(2, 5)
+    loops = [[[table[h, min(max(j - i - 3, -2), 2) + 2] for j in range(9)] for i in range(4)] for h in range(2)]
+    same(module.relative_bias_forward(table, 4, 9, 3)[0], loops, "the bias of 4 queries that stand at 3 to 6")
+    whole = module.relative_bias_forward(table, 7)[0]
+    same(module.relative_bias_forward(table, 3, offset=4)[0], whole[:, 4:], "the last rows")
+
+
+def alibi_as_published(module):
+    """Slopes for 1, 2, 8, 12 and 6 heads (Press et al. 2022), and the bias by loops."""
+    eight = [2.0**-k for k in range(1, 9)]
+    published = {1: [2**-8], 2: [2**-4, 2**-8], 8: eight, 12: eight + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5],
+                 6: [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3]}
+    for H, slopes in published.items():
+        same(module.alibi_slopes(H), slopes, f"slopes of {H} heads")
+    loops = [[[-(0.5 ** (h + 1)) * abs(i + 2 - j) for j in range(6)] for i in range(3)] for h in range(8)]
+    same(module.alibi_bias(8, 3, 6, 2), loops, "the bias of 3 queries that stand at 2 to 4")
+
+
+def rope_knows_only_the_distance(module):
+    q, k = normal(1, 8), normal(1, 8)[:, ::-1].copy()
+    for pairs in (True, False):
+        def turned(x, p):
+            return module.rope_forward(x, np.array([p]), interleaved=pairs)[0]  # noqa: B023
+
+        def score(m, n):
+            return (turned(q, m) @ turned(k, n).T).item()  # noqa: B023
+
+        for m in (9, 105, 1000):
+            near(score(m, m - 5), score(5, 0), "scores five apart", 1e-11)
+        assert abs(score(3, 5) - score(5, 3)) > 1e-3, "before and after look alike"
+
+
+def rope_turns(module):
+    """Each pair is a complex number times e^(i p ω); lengths stay; the backward turns back; position 0 stays."""
+    X = normal(2, 3, 5, 8)
+    turned = (X[..., ::2] + 1j * X[..., 1::2]) * np.exp(1j * np.arange(2, 7)[:, None] * 10000 ** (-np.arange(4) / 4))
+    Y, _ = module.rope_forward(X, offset=2)
+    near(Y[..., ::2] + 1j * Y[..., 1::2], turned, "RoPE and complex numbers")
+    for pairs in (True, False):
+        Y, cache = module.rope_forward(X, offset=11, interleaved=pairs)
+        near(np.linalg.norm(Y, axis=-1), np.linalg.norm(X, axis=-1), "lengths")
+        near(module.rope_backward(Y, cache), X, "turned there and back")
+        same(module.rope_forward(X, np.arange(11, 16), interleaved=pairs)[0], Y, "offset and positions")
+        same(module.rope_forward(X, interleaved=pairs)[0][..., 0, :], X[..., 0, :], "position 0")
+
+
+def a_permutation_joins_the_two_pairings(module):
+    X, pi = normal(5, 8), module.interleave_permutation(8)
+    same(module.rope_forward(X, offset=2)[0][..., pi],
+         module.rope_forward(X[..., pi], offset=2, interleaved=False)[0], "the two pairings")
+
+
+def rope_is_exact_far_out(module):
+    """At 100,000 a float32 angle would be off by a hundredth of a radian."""
+    X = normal(3, 8)
+    exact = np_position.rope_forward(X, offset=100_000)[0]
+    if module.__name__.startswith("byhand.np"):
+        far = module.rope_forward(X.astype(np.float32), offset=100_000)[0]
+    else:
+        far = module.rope(torch.tensor(X, dtype=torch.float32), offset=100_000).numpy()
+    assert far.dtype == np.float32
+    near(far, exact, "float32 and float64", 2e-6)
+
+
+def tables_start_small_or_zero(module):
+    table = module.init_learned_positions(rng(), 300, 200)["table"]
+    assert table.shape == (300, 200) and table.dtype == np.float32
+    near(table.std(), 0.02, "standard deviation", 2e-4)
+    same(module.init_relative_bias(3, 4)["table"], np.zeros((3, 9)), "the bias before training")
+
+
+# The PyTorch half
+
+
+def modules_are_their_functions(module):
+    """What the modules read of their tables, and what comes back to them, against the NumPy half."""
+    for net, name, calls in ((module.LearnedPositions(7, 4), "learned_positions", [(3,), (3, 2)]),
+                             (module.RelativeBias(3, 2), "relative_bias", [(4,), (4, 6), (3, 7, 1)])):
+        assert list(net.state_dict()) == ["table"]
+        assert net.table.any() == (name == "learned_positions")  # the bias starts at zero
+        torch.nn.init.normal_(net.double().table, generator=torch.Generator().manual_seed(1))
+        for call in calls:
+            net.zero_grad()
+            expected, cache = getattr(np_position, f"{name}_forward")(net.table.detach().numpy(), *call)
+            out, dOut = net(*call), normal(*expected.shape)
+            same(out.detach(), expected, f"{name}{call}")
+            out.backward(torch.tensor(dOut))
+            near(net.table.grad, getattr(np_position, f"{name}_backward")(dOut, cache), f"{name}{call}, dtable")
+    near(module.LearnedPositions(300, 200).table.detach().std(), 0.02, "standard deviation", 2e-4)
+
+
+def runs_on_any_device(module):
+    invariants.runs_on_any_device(module, TWINS)
+
+
+WRONG = [
+    ("sinusoidal", ValueError, "d is 5, expected a multiple of 2", 3, 5),
+    ("sinusoidal", ValueError, "offset is -1", 3, 4, 10000.0, -1),
+    ("learned_positions_forward", ValueError, r"offset \+ n is 9, expected at most 7", normal(7, 4), 3, 6),
+    ("relative_bias_forward", ValueError, r"table has shape \(2, 4\), expected \(2, 5\)", normal(2, 4), 3),
+    ("add_positions_forward", ValueError, r"P has shape \(5, 1\), expected \(5, 4\)", normal(3, 5, 4), normal(5, 1)),
+    ("concat_positions_forward", ValueError, r"P has shape \(3, 2\), expected \(5, 2\)", normal(3, 5, 4), normal(3, 2)),
+    ("rope_forward", ValueError, "d is 5", normal(3, 5)),
+    ("rope_forward", ValueError, "positions holds -1", normal(2, 4), np.array([-1, 0])),
+    ("rope_forward", ValueError, "shape of positions is", normal(2, 4), np.arange(3)),
+]
+
+
+def to_torch(x):
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x
+
+
+TORCH = [(name.removesuffix("_forward"), error, says, *map(to_torch, given))
+         for name, error, says, *given in WRONG if "holds" not in says]  # a look at a value would wait for the GPU
+
+INVARIANTS = {
+    "np.position": [sinusoids_by_loops, a_shift_is_a_rotation, positions_are_added_or_put_beside,
+                    learned_rows_are_rows, relative_bias_by_loops, alibi_as_published, rope_knows_only_the_distance,
+                    rope_turns, a_permutation_joins_the_two_pairings, rope_is_exact_far_out,
+                    tables_start_small_or_zero, *habits(TWINS), refusals(*WRONG)],
+    "pt.position": [modules_are_their_functions, rope_is_exact_far_out, runs_on_any_device, refusals(*TORCH)],
+}
+
+MUTANTS = [
+    M("np.position", "twin invariant", "sinusoids: base 1,000", "base ** (-2 * np.arange(d // 2) / d)", "(base / 10) ** (-2 * np.arange(d // 2) / d)"),
+    M("np.position", "twin invariant", "sinusoids: 2i doubled", "base ** (-2 * np.arange(d // 2) / d)", "base ** (-4 * np.arange(d // 2) / d)"),
+    M("np.position", "twin invariant", "sinusoids: counted from one", "angle = np.arange(offset, offset + n)[:, None] * frequencies", "angle = np.arange(offset + 1, offset + n + 1)[:, None] * frequencies"),
+    M("np.position", "twin invariant", "sinusoids: all sines, then all cosines", "np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(n, d)", "np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)"),
+    M("np.position", "twin invariant", "shift: the rotation of the column convention", "M[odd, even] = np.sin(angle)\n    M[even, odd] = -np.sin(angle)", "M[odd, even] = -np.sin(angle)\n    M[even, odd] = np.sin(angle)"),
+    M("np.position", "slope twin invariant", "add: the positions forgotten", "return add_forward(X, P)", "return add_forward(X, 0 * P)"),
+    M("np.position", "twin invariant", "concat: positions first", "np.concatenate([X, P], axis=-1), ConcatCache", "np.concatenate([P, X], axis=-1), ConcatCache",
+      "dY[..., : cache.d], dY[..., cache.d :]", "dY[..., -cache.d :], dY[..., : -cache.d]"),
+    M("np.position", "slope twin", "concat: dP taken from the first features", "dY[..., : cache.d], dY[..., cache.d :]", "dY[..., -cache.d :], dY[..., : -cache.d]"),
+    M("np.position", "slope twin", "concat: dP of one sequence only", "unbroadcast(dP, dP.shape[-2:])", "dP.reshape(-1, *dP.shape[-2:])[0]"),
+    M("np.position", "twin invariant", "learned: offset forgotten", "gather_forward(table, np.arange(offset, offset + n))", "gather_forward(table, np.arange(n))"),
+    M("np.position", "slope twin", "learned: gradient of rows counted from zero", "return gather_backward(dP, cache)", "return gather_backward(dP, cache._replace(ids=cache.ids - cache.ids[0]))"),
+    M("np.position", "twin invariant", "relative: query minus key", "np.clip(_distance(\"relative_bias\", n, m, offset), -reach, reach)", "np.clip(-_distance(\"relative_bias\", n, m, offset), -reach, reach)"),
+    M("np.position", "slope twin invariant", "relative: each diagonal's mean for its sum", "return gather_backward(np.moveaxis(dB, 0, -1), cache).mT", "return gather_backward(np.moveaxis(dB, 0, -1), cache).mT / np.maximum(np.bincount(cache.ids.ravel(), minlength=cache.size), 1)"),
+    M("np.position", "twin invariant", "relative: offset forgotten in every bias", "np.arange(m) - np.arange(offset, offset + n)[:, None]", "np.arange(m) - np.arange(n)[:, None]"),
+    M("np.position", "twin invariant", "ALiBi: the future is free", "np.abs(_distance(\"alibi_bias\", n, m, offset))", "np.maximum(-_distance(\"alibi_bias\", n, m, offset), 0)"),
+    M("np.position", "twin invariant", "ALiBi: the formula for powers of two with any H", "return np.concatenate([slopes, between[: H - whole]])", "return 2.0 ** (-8 * np.arange(1, H + 1) / H)"),
+    M("np.position", "slope twin invariant", "RoPE: backward turns forward again", "_rotate(dY, cache.cos, -cache.sin, cache.interleaved)", "_rotate(dY, cache.cos, cache.sin, cache.interleaved)"),
+    M("np.position", "slope twin invariant", "RoPE: no rotation, both signs alike", "Y[a] = X[a] * cos - X[b] * sin", "Y[a] = X[a] * cos + X[b] * sin"),
+    M("np.position", "twin invariant", "RoPE: turned the other way", "Y[a] = X[a] * cos - X[b] * sin\n    Y[b] = X[a] * sin + X[b] * cos", "Y[a] = X[a] * cos + X[b] * sin\n    Y[b] = X[b] * cos - X[a] * sin"),
+    M("np.position", "twin invariant", "RoPE: offset restarts at 0", "positions = np.arange(offset, offset + X.shape[-2])", "positions = np.arange(X.shape[-2])"),
+    M("np.position", "twin invariant", "RoPE: every position doubled by its square", "angle = positions[..., None] * omega", "angle = positions[..., None] ** 2 * omega"),
+    M("np.position", "twin invariant", "RoPE: the two pairings exchanged", "if interleaved else (np.s_[..., :half]", "if not interleaved else (np.s_[..., :half]"),
+    M("np.position", "invariant", "RoPE: angles in float32", "angle = positions[..., None] * omega", "angle = positions[..., None].astype(X.dtype) * omega.astype(X.dtype)"),
+    M("np.position", "invariant", "RoPE: the cosine kept in float64", "RopeCache(np.cos(angle).astype(X.dtype)", "RopeCache(np.cos(angle)"),
+    M("np.position", "slope twin invariant", "RoPE: turned in the caller's array", "Y = np.empty_like(X)\n    Y[a] = X[a] * cos - X[b] * sin\n    Y[b] = X[a] * sin + X[b] * cos\n    return Y", "X[a], X[b] = X[a] * cos - X[b] * sin, X[a] * sin + X[b] * cos\n    return X"),
+    M("np.position", "invariant", "RoPE: features read in memory order", "    half = X.shape[-1] // 2\n", "    X = X.ravel(order='K').reshape(X.shape)\n    half = X.shape[-1] // 2\n"),
+    M("np.position", "invariant", "RoPE: positions for other tokens let in", "    guard.repeats(\"rope\", \"shape of positions\", positions.shape, X.shape[:-1])\n", ""),
+    M("np.position", "twin invariant", "permutation: the inverse one", "return np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)])", "return np.argsort(np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)]))"),
+    M("np.position", "invariant", "init: positions as large as the tokens", "rng.normal(scale=0.02,", "rng.normal(scale=1,"),
+    M("pt.position", "twin", "sinusoids: all sines, then all cosines", "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)", "torch.cat([angle.sin(), angle.cos()], dim=-1)"),
+    M("pt.position", "twin", "shift: the rotation of the column convention", "[cos, -sin, sin, cos]", "[cos, sin, -sin, cos]"),
+    M("pt.position", "twin invariant", "frequencies: base 1,000", "base ** (-2 * torch", "(base / 10) ** (-2 * torch"),
+    M("pt.position", "twin", "add: the positions forgotten", "return add(X, P)", "return add(X, 0 * P)"),
+    M("pt.position", "twin", "concat: positions first", "torch.cat([X, P.expand(*X.shape[:-1], -1)], dim=-1)", "torch.cat([P.expand(*X.shape[:-1], -1), X], dim=-1)"),
+    M("pt.position", "twin", "permutation: none", "reshape(-1, 2).mT.reshape(-1)", "reshape(-1, 2).reshape(-1)"),
+    M("pt.position", "twin invariant", "learned: offset forgotten", "return table[offset : offset + n]", "return table[:n]"),
+    M("pt.position", "twin invariant", "relative: query minus key", "_distance(\"relative_bias\", n, m, offset, table.device).clamp", "(-_distance(\"relative_bias\", n, m, offset, table.device)).clamp"),
+    M("pt.position", "twin invariant", "RoPE: pairs exchanged", "if interleaved else X.chunk(2, dim=-1)", "if not interleaved else X.chunk(2, dim=-1)"),
+    M("pt.position", "twin", "ALiBi: between slopes start one late", "1 + 2 * torch.arange(H - whole)", "3 + 2 * torch.arange(H - whole)"),
+    M("pt.position", "invariant", "RoPE: angles in float32", "angle = positions[..., None] * omega", "angle = positions[..., None].to(X.dtype) * omega.to(X.dtype)"),
+    M("pt.position", "invariant", "sinusoids: made on the CPU, whatever was asked", "torch.arange(offset, offset + n, device=device).double()", "torch.arange(offset, offset + n).double()"),
+    M("pt.position", "invariant", "module: offset forgotten", "return learned_positions(self.table, n, offset)", "return learned_positions(self.table, n)"),
+    M("pt.position", "invariant", "module: number of keys forgotten", "return relative_bias(self.table, n, m, offset)", "return relative_bias(self.table, n, None, offset)"),
+    M("pt.position", "invariant", "module: the bias starts at random", "nn.Parameter(torch.zeros(H, 2 * reach + 1))", "nn.Parameter(torch.randn(H, 2 * reach + 1))"),
+    M("pt.position", "invariant", "RoPE: positions for other tokens let in", "    guard.repeats(\"rope\", \"shape of positions\", positions.shape, X.shape[:-1])\n", ""),
+]
+
+install(globals(), "position", TWINS, INVARIANTS, MUTANTS)

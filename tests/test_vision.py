@@ -1,0 +1,193 @@
+# ruff: noqa: E501
+"""Chapter 15 proved: images as rows of patches, positions on a grid, one vector for an image, attention rolled out."""
+
+import invariants
+import numpy as np
+import torch
+from byhand.np.position import sinusoidal
+from invariants import near, normal, rng, same
+from mutants import M
+from proofs import habits, install, refusals
+from twins import LEAD, Case, Spec
+
+IMAGES = [((4, 6, 3), 2), ((2, 6, 3, 1), 3), ((3, 2, 4, 8, 2), 4), ((2, 3, 5, 2), 1)]
+
+
+def patchify_cases(rng):
+    for shape, patch in IMAGES:
+        yield Case(f"{shape} by {patch}", {"images": rng.normal(size=shape)}, {"patch": patch})
+
+
+def unpatchify_cases(rng):
+    for (*lead, H, W, C), p in IMAGES:
+        patches = rng.normal(size=(*lead, H * W // (p * p), p * p * C))
+        yield Case(f"{(H, W)} by {p}", {"patches": patches}, {"height": H, "width": W, "patch": p})
+
+
+def grid_cases(rng):
+    yield Case("3 by 5", {}, {"h": 3, "w": 5, "d": 8})
+    yield Case("base 100", {}, {"h": 2, "w": 2, "d": 12, "base": 100.0})
+
+
+def class_token_cases(rng):
+    for rank, lead in LEAD.items():
+        yield Case(f"rank {rank}", {"X": rng.normal(size=(*lead, 5, 4)), "token": rng.normal(size=4)})
+
+
+def mean_pool_cases(rng):
+    for rank, lead in LEAD.items():
+        X = {"X": rng.normal(size=(*lead, 5, 4))}
+        mask = rng.random((*lead, 5)) < 0.6
+        yield Case(f"rank {rank}", X)
+        yield Case(f"rank {rank}, masked", X, {"mask": mask})
+        empty = (np.arange(np.prod(lead, dtype=int)) == 0).reshape(*lead, 1)
+        yield Case(f"rank {rank}, the first sequence empty", X, {"mask": mask & ~empty})
+
+
+TWINS = [
+    Spec("vision", "patchify", patchify_cases),
+    Spec("vision", "unpatchify", unpatchify_cases),
+    Spec("vision", "positions_2d", grid_cases),
+    Spec("vision", "class_token", class_token_cases),
+    Spec("vision", "mean_pool", mean_pool_cases),
+]
+
+
+def patches_by_loops(module):
+    """Left to right, then down; within a patch too. Putting together and the backward undo the cut."""
+    X = normal(2, 6, 9, 4)
+    Y, cache = module.patchify_forward(X, 3)
+    loops = [[[X[b, 3 * (i // 3) + u, 3 * (i % 3) + v, c] for u in range(3) for v in range(3) for c in range(4)]
+              for i in range(6)] for b in range(2)]
+    same(Y, loops, "patches")
+    same(module.unpatchify_forward(Y, 6, 9, 3)[0], X, "the image put together")
+    same(module.patchify_backward(Y, cache), X, "the backward")
+
+
+def patches_and_a_matrix_are_a_convolution(module):
+    X, W = normal(2, 6, 9, 4), normal(3, 3, 4, 5)
+    image, kernel = torch.tensor(X).permute(0, 3, 1, 2), torch.tensor(W).permute(3, 2, 0, 1)
+    strided = torch.nn.functional.conv2d(image, kernel, stride=3).flatten(2).mT
+    near(module.patchify_forward(X, 3)[0] @ W.reshape(36, 5), strided, "patches times W and the convolution")
+
+
+def grid_rows_then_columns(module):
+    grid = module.positions_2d(3, 5, 8).reshape(3, 5, 8)
+    same(grid[..., :4], np.broadcast_to(sinusoidal(3, 4)[:, None], (3, 5, 4)), "the row's half")
+    same(grid[..., 4:], np.broadcast_to(sinusoidal(5, 4), (3, 5, 4)), "the column's half")
+
+
+def class_token_comes_first(module):
+    X, token = normal(2, 3, 5, 4), normal(4)
+    Y, _ = module.class_token_forward(X, token)
+    same(Y[..., 0, :], np.broadcast_to(token, (2, 3, 4)), "the first token")
+    same(Y[..., 1:, :], X, "the others")
+
+
+def pooling_forgets_padding(module):
+    """A mean of what is real; nothing real gives zeros; padding gets a gradient of exactly 0."""
+    X, mask = normal(2, 3, 5, 4), np.arange(5) < np.array([[5, 2, 0], [1, 3, 4]])[..., None]
+    Y, cache = module.mean_pool_forward(X, mask)
+    near(Y[0, 1], X[0, 1, :2].mean(axis=0), "the mean of two tokens")
+    same(Y[0, 2], np.zeros(4), "the mean of none")
+    near(module.mean_pool_forward(X)[0], X.mean(axis=-2), "the mean of all")
+    assert not module.mean_pool_backward(normal(*Y.shape), cache)[~mask].any(), "padding got a gradient"
+
+
+def rolled_out(module, layers, *residual):
+    """attention_rollout of either half, on arrays."""
+    if module.__name__.startswith("byhand.np"):
+        return module.attention_rollout(layers, *residual)
+    return module.attention_rollout([torch.tensor(A) for A in layers], *residual).numpy()
+
+
+def rollout_is_running_the_layers(module):
+    """A linear network of these weights, with a share that skips each layer; nothing is lost or made on the way."""
+    r = rng()
+    layers = [r.dirichlet(np.ones(5), size=(2, 3, 5)) for _ in range(4)]
+    X = normal(2, 5, 6)
+    for residual in (0.5, 0.3):
+        Y = X
+        for A in layers:
+            Y = residual * Y + (1 - residual) * A.mean(axis=1) @ Y
+        R = rolled_out(module, layers, residual)
+        near(R @ X, Y, f"rollout and run, residual {residual}")
+        near(R.sum(axis=-1), np.ones((2, 5)), "sums of rows")
+    same(rolled_out(module, layers), rolled_out(module, layers, 0.5), "no residual given, and a half")
+    single = [A.astype(np.float32) for A in layers]
+    assert rolled_out(module, single).dtype == np.float32
+
+
+def causal_rollout_stays_causal(module):
+    layers = [np.tril(A) / np.tril(A).sum(axis=-1, keepdims=True) for A in rng().random((4, 2, 3, 5, 5))]
+    same(np.triu(rolled_out(module, layers), 1), np.zeros((2, 5, 5)), "what comes later")
+
+
+def runs_on_any_device(module):
+    """The mean over a mask too, which waits for no value."""
+    invariants.runs_on_any_device(module, TWINS)
+    layers = [torch.empty(2, 3, 5, 5, device="meta")] * 2
+    assert module.attention_rollout(layers).device.type == "meta"
+
+
+WRONG = [
+    ("patchify_forward", ValueError, "height of images is 6, expected a multiple of 4", normal(6, 8, 3), 4),
+    ("unpatchify_forward", ValueError, r"patches has shape \(6, 36\), expected \(12, 36\)", normal(6, 36), 12, 9, 3),
+    ("positions_2d", ValueError, "d is 6, expected a multiple of 4", 2, 2, 6),
+    ("class_token_forward", ValueError, r"token has shape \(3,\), expected \(4,\)", normal(5, 4), normal(3)),
+    ("mean_pool_forward", ValueError, r"mask has shape \(3, 5\), expected \(2, 3, 5\)", normal(2, 3, 5, 4),
+     np.ones((3, 5), dtype=bool)),
+    ("attention_rollout", ValueError, "layers is list of length 0", []),
+    ("attention_rollout", ValueError, "residual is 1.5", [normal(2, 5, 5)], 1.5),
+]
+
+
+def to_torch(x):
+    return torch.tensor(x) if isinstance(x, np.ndarray) else [to_torch(y) for y in x] if isinstance(x, list) else x
+
+
+TORCH = [(name.removesuffix("_forward"), error, says, *map(to_torch, given)) for name, error, says, *given in WRONG]
+
+INVARIANTS = {
+    "np.vision": [patches_by_loops, patches_and_a_matrix_are_a_convolution, grid_rows_then_columns,
+                  class_token_comes_first, pooling_forgets_padding, rollout_is_running_the_layers,
+                  causal_rollout_stays_causal, *habits(TWINS), refusals(*WRONG)],
+    "pt.vision": [rollout_is_running_the_layers, causal_rollout_stays_causal, runs_on_any_device, refusals(*TORCH)],
+}
+
+ROLLED = "((1 - residual) * A.mean(axis=-3) + residual * stay) @ total"
+
+MUTANTS = [
+    M("np.vision", "twin invariant", "patches cut without exchanging the axes", "squares = np.swapaxes(rows, -4, -3)", "squares = rows",
+      "rows = np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "rows = patches"),
+    M("np.vision", "twin invariant", "patch order: down, then right", "squares = np.swapaxes(rows, -4, -3)", "squares = np.swapaxes(np.swapaxes(rows, -4, -3), -5, -4)",
+      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "np.swapaxes(np.swapaxes(patches.reshape(*lead, w, h, patch, patch, C), -5, -4), -4, -3)"),
+    M("np.vision", "twin invariant", "pixels of a patch transposed", "squares = np.swapaxes(rows, -4, -3)", "squares = np.swapaxes(np.swapaxes(rows, -4, -3), -3, -2)",
+      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "np.swapaxes(np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -3, -2), -4, -3)"),
+    M("np.vision", "slope twin invariant", "backward without exchanging the axes", "rows = np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "rows = patches"),
+    M("np.vision", "invariant", "pixels read in memory order", "rows = images.reshape(", "rows = images.ravel(order='K').reshape("),
+    M("np.vision", "twin invariant", "2-D positions: rows and columns exchanged", "[np.repeat(rows, w, axis=0), np.tile(columns, (h, 1))]", "[np.tile(columns, (h, 1)), np.repeat(rows, w, axis=0)]"),
+    M("np.vision", "twin invariant", "class token put last", "np.concatenate([first, X], axis=-2)", "np.concatenate([X, first], axis=-2)",
+      "dY[..., 1:, :], dY[..., 0, :]", "dY[..., :-1, :], dY[..., -1, :]"),
+    M("np.vision", "slope twin", "class token: mean for sum", ".reshape(-1, cache.d).sum(axis=0)", ".reshape(-1, cache.d).mean(axis=0)"),
+    M("np.vision", "invariant", "class token: any that repeats to d", "    guard.shape(\"class_token\", \"token\", token.shape, X.shape[-1:])\n", ""),
+    M("np.vision", "twin invariant", "mean over padding too", "weights = real / np.maximum(real.sum(axis=-1, keepdims=True), 1)", "weights = real / real.shape[-1]"),
+    M("np.vision", "slope twin invariant", "mean: nothing real divides by zero", "np.maximum(real.sum(axis=-1, keepdims=True), 1)", "real.sum(axis=-1, keepdims=True)"),
+    M("np.vision", "slope twin", "mean: gradient not divided", "return cache.weights[..., None] * dY[..., None, :]", "return (cache.weights > 0)[..., None] * dY[..., None, :]"),
+    M("np.vision", "invariant", "mean: the mask in float64", "mask.astype(X.dtype)", "mask.astype(float)"),
+    M("np.vision", "invariant", "mean: padding erased in the caller's array", "    weights = real /", "    X *= real[..., None]\n    weights = real /"),
+    M("np.vision", "invariant", "rollout: layers multiplied in the wrong order", ROLLED, "total @ ((1 - residual) * A.mean(axis=-3) + residual * stay)"),
+    M("np.vision", "invariant", "rollout: skip added, rows sum to more than one", "(1 - residual) * A.mean(axis=-3)", "A.mean(axis=-3)"),
+    M("np.vision", "invariant", "rollout: what each token gives, not what it takes", "A.mean(axis=-3)", "A.mean(axis=-3).mT"),
+    M("pt.vision", "twin", "patchify: channels first", "squares.movedim(-3, -1).flatten(-3)", "squares.flatten(-3)"),
+    M("pt.vision", "twin", "unpatchify: axes not exchanged", ".transpose(-4, -3).reshape(*lead, height, width, C)", ".reshape(*lead, height, width, C)"),
+    M("pt.vision", "twin", "2-D positions: rows and columns exchanged", "[rows[:, None].expand(h, w, -1), columns.expand(h, w, -1)]", "[columns.expand(h, w, -1), rows[:, None].expand(h, w, -1)]"),
+    M("pt.vision", "invariant", "2-D positions: made on the CPU, whatever was asked", "sinusoidal(size, d // 2, base, device=device)", "sinusoidal(size, d // 2, base)"),
+    M("pt.vision", "twin", "class token put last", "torch.cat([token.expand(*X.shape[:-2], 1, -1), X], dim=-2)", "torch.cat([X, token.expand(*X.shape[:-2], 1, -1)], dim=-2)"),
+    M("pt.vision", "twin", "mean over padding too", ".sum(dim=-2) / mask.sum(dim=-1, keepdim=True).clamp(min=1)", ".mean(dim=-2)"),
+    M("pt.vision", "invariant", "class token: any that repeats to d", "    guard.shape(\"class_token\", \"token\", token.shape, X.shape[-1:])\n", ""),
+    M("pt.vision", "invariant", "rollout: layers multiplied in the wrong order", "((1 - residual) * A.mean(dim=-3) + residual * stay) @ total", "total @ ((1 - residual) * A.mean(dim=-3) + residual * stay)"),
+    M("pt.vision", "invariant", "rollout: what each token gives, not what it takes", "A.mean(dim=-3)", "A.mean(dim=-3).mT"),
+]
+
+install(globals(), "vision", TWINS, INVARIANTS, MUTANTS)
