@@ -98,7 +98,8 @@ def kind(annotation):
     args = typing.get_args(annotation)
     if hasattr(annotation, "dim_str"):
         shape = annotation.dim_str
-        return annotation.__name__.split("[")[0].lower() + ("" if shape == "..." else f", shape ``{shape}``")
+        words = {"...": "", "": ", a single number"}.get(shape, f", shape ``{shape}``")
+        return annotation.__name__.split("[")[0].lower() + words
     if annotation is types.NoneType:
         return "None"
     if typing.get_origin(annotation) in (types.UnionType, typing.Union):

@@ -57,7 +57,7 @@ def install(space: dict, stem: str, specs: list, invariants: dict, wrong: list) 
     def test_every_check_catches_a_mutant():
         useful = set().union(*(found.get(m) or caught_by(m, specs, invariants, real) for m in wrong))
         useless = {check for place in real for check in checks(place, specs, invariants, real)} - useful
-        assert not useless
+        assert not useless, sorted(useless)
 
     for test in (test_slope, test_twin, test_twin_in_float32, test_invariant, test_mutant,
                  test_the_right_source_is_caught_by_no_invariant, test_every_check_catches_a_mutant):

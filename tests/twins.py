@@ -38,7 +38,7 @@ def cases_of(spec: Spec) -> list[Case]:
     return list(spec.cases(np.random.default_rng(zlib.crc32(spec.name.encode()))))
 
 
-def pair(module: ModuleType, name: str, **fixed):
+def pair(module: ModuleType, name: str, /, **fixed):
     """Forward and backward of a differentiable function; None, the gradient of an absent bias, is left out."""
     forward, back = (getattr(module, f"{name}_{way}") for way in ("forward", "backward"))
 

@@ -27,7 +27,7 @@ def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float
 
     The cache keeps the slope, which is made of the same parts as the value.
     """
-    guard.floats("activation", 0, X=X)
+    guard.floats("activation", 1, X=X)
     if name == "relu":
         slope = (X > 0).astype(X.dtype)
         return X * slope, ActivationCache(X, slope)
@@ -100,7 +100,7 @@ def dropout_forward(
     X: Float[Array, "*S"], p: float, rng: np.random.Generator | None
 ) -> tuple[Float[Array, "*S"], DropoutCache]:
     """Each entry is 0 with probability p, else divided by 1 − p, so that its mean stays; rng None switches it off."""
-    guard.floats("dropout", 0, X=X)
+    guard.floats("dropout", 1, X=X)
     if not 0 <= p < 1:
         raise ValueError(f"dropout: p is {p}, expected at least 0 and less than 1")
     if rng is None or p == 0:

@@ -63,6 +63,7 @@ def residual_forward(
         raise ValueError(f"residual: wiring is {wiring!r}, expected one of {', '.join(WIRINGS)}")
     guard.floats("residual", 2, X=X)
     guard.number("residual", alpha=alpha)
+    alpha = float(alpha)  # a NumPy scalar would make float64 of float32
     if wiring == "post":
         F, inner = sublayer(X)
         Y, cache = norm_forward(alpha * X + F, norm, eps)

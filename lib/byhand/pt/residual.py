@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from byhand import guard
 from byhand.np.residual import WIRINGS, deepnorm  # arithmetic of two numbers: the same function serves both halves
+from byhand.pt.norm import layer_norm, rms_norm
 
 __all__ = ["deepnorm", "init_weights", "norm", "residual"]
 
@@ -17,8 +17,8 @@ __all__ = ["deepnorm", "init_weights", "norm", "residual"]
 def norm(X: Float[Tensor, "*B d"], params: dict, eps: float = 1e-5) -> Float[Tensor, "*B d"]:
     """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
     if "beta" in params:
-        return F.layer_norm(X, X.shape[-1:], params["gamma"], params["beta"], eps)
-    return F.rms_norm(X, X.shape[-1:], params["gamma"], eps)
+        return layer_norm(X, params["gamma"], params["beta"], eps)
+    return rms_norm(X, params["gamma"], eps)
 
 
 def residual(
