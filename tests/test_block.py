@@ -72,7 +72,10 @@ TWINS = [
 
 
 def decoder_is_right_in_slope_and_twin(module):
-    """A block with a memory, masked on both sides; its gradients are dX, dM and the tree."""
+    """A block with a memory, masked on both sides; its gradients are dX, dM and the tree.
+
+    The slope is taken of what an encoder block lacks, and of X; the twin compares every gradient.
+    """
     mask, memory_mask = np.tri(N, dtype=bool), rng().random((2, N, MEMORY)) < 0.6
     params = filled(block_tree(d_m=D_M), rng())
     inputs = {"X": normal(2, N, D), "M": normal(2, MEMORY, D_M), "params": params}
@@ -85,8 +88,13 @@ def decoder_is_right_in_slope_and_twin(module):
         def twin(X, M, p, options=options):
             return pt_block.block(X, p, HEADS, torch.tensor(mask), M, torch.tensor(memory_mask), **options)
 
+        def new_part(dY, cache):
+            dX, dM, grads = module.block_backward(dY, cache)
+            return dX, dM, {name: grads[name] for name in ("cross", "norm_c")}
+
         if wiring == "pre":
-            errors = gradcheck(forward, module.block_backward, inputs, rng())
+            new = {**inputs, "params": {name: params[name] for name in ("cross", "norm_c")}}
+            errors = gradcheck(lambda X, M, p: forward(X, M, {**params, **p}), new_part, new, rng())  # noqa: B023
             assert max(errors.values()) < SLOPE, errors
         errors = parity(forward, module.block_backward, twin, inputs, rng())
         assert errors.pop("forward") < FORWARD and max(errors.values()) < GRADIENT, errors
@@ -406,6 +414,7 @@ MUTANTS = [
     M("np.block", "twin invariant", "block: mask not handed on", 'params["attention"], heads, kv_heads, mask)', 'params["attention"], heads, kv_heads)'),
     M("np.block", "invariant", "block: memory's mask not handed on", 'params["cross"], heads, kv_heads, memory_mask)', 'params["cross"], heads, kv_heads)'),
     M("np.block", "twin invariant", "block: always pre", "attend, wiring, alpha, eps)\n    cross", 'attend, "pre", alpha, eps)\n    cross'),
+    M("np.block", "twin invariant", "block: the stream doubled before the feed-forward layer", "feed, wiring, alpha, eps)", "feed, wiring, 2 * alpha, eps)"),
     M("np.block", "twin", "block: ε not handed on", "feed, wiring, alpha, eps)", "feed, wiring, alpha)"),
     M("np.block", "slope twin invariant", "block: dX of the feed-forward layer not handed back", "residual_backward(dX, cache.attention, attend_back)", "residual_backward(dY, cache.attention, attend_back)"),
     M("np.block", "slope invariant", "block: written into the stream", '    X, attention = residual_forward(X,', '    X *= 1 + 1e-3\n    X, attention = residual_forward(X,'),
