@@ -359,7 +359,7 @@ MUTANTS = [
     M("np.multihead", "slope twin invariant", "W_o forgotten in the backward's biases", '"W_o": dW_o, "b_o": db_o}', '"W_o": dW_o, "b_o": None}'),
     M("np.multihead", "twin invariant", "queries without their bias", 'params["W_q"], params.get("b_q"))', 'params["W_q"], 0 * params["b_q"] if "b_q" in params else None)',
       '"b_q": db_q', '"b_q": 0 * db_q if db_q is not None else None'),
-    M("np.multihead", "invariant", "masks of X in place: queries overwritten", "Q, q = linear_forward(X,", "X[..., 0] *= 1\n    Q, q = linear_forward(X,"),
+    M("np.multihead", "invariant", "written into the tokens it was given", "Q, q = linear_forward(X,", "X[..., 0] *= 1\n    Q, q = linear_forward(X,"),
     M("np.multihead", "slope twin", "head_sum: each head gets its share of dO", "np.broadcast_to(dO[..., None, :, :],", "np.broadcast_to(dO[..., None, :, :] / H,"),
     M("np.multihead", "slope twin", "head_sum: dX through the values forgotten", "dX_q + dX_k + (dXV @ V_h.mT).sum(axis=-3)", "dX_q + dX_k"),
     M("np.multihead", "twin invariant", "head_sum: mean over heads", "return Z.sum(axis=-3), HeadSumCache", "return Z.mean(axis=-3), HeadSumCache",
