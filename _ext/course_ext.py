@@ -71,7 +71,8 @@ def public_names(module):
     """`__all__`, or else what the module defines; a cache is shown with the function that returns it."""
     own = [name for name, o in vars(module).items() if getattr(o, "__module__", None) == module.__name__]
     public = [name for name in own if not name.startswith("_") and not name.endswith("Cache")]
-    names = getattr(module, "__all__", public)
+    names = [name for name in getattr(module, "__all__", public)  # what it has from elsewhere is described there
+             if getattr(getattr(module, name), "__module__", module.__name__).startswith(module.__name__)]
     return [n for n in names if inspect.isfunction(getattr(module, n)) or inspect.isclass(getattr(module, n))]
 
 
