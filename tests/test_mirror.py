@@ -25,7 +25,7 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "loss": {"perplexity", "bits"}, "recurrent": {"receptive_field", "init_rnn", "init_conv1d"},
            "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
-           "residual": {"deepnorm"},  # pt takes it from np: two numbers
+           "residual": {"deepnorm", "deviation"},  # pt takes them from np: plain numbers
            "optim": {"init_state", "sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
                      "adamw_step", "adamw_step_", "decay_mask", "constant", "warmup_inverse_sqrt", "warmup_linear",
                      "warmup_cosine"}}

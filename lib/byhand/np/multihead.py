@@ -100,8 +100,6 @@ def over_heads(mask, rank):
 class HeadSumCache(NamedTuple):
     X: Array
     V_h: Array
-    XV: Array
-    A: Array
     U_q: LinearCache
     U_k: LinearCache
     attention: AttentionCache
@@ -124,12 +122,12 @@ def head_sum_forward(
     K, U_k = linear_forward(X, flat(params["U_k"]))
     XV = X[..., None, :, :] @ params["V"]
     Z, attention = attention_forward(split_heads(Q, H), split_heads(K, H), XV, over_heads(mask, X.ndim))
-    return Z.sum(axis=-3), HeadSumCache(X, params["V"], XV, attention.A, U_q, U_k, attention)
+    return Z.sum(axis=-3), HeadSumCache(X, params["V"], U_q, U_k, attention)
 
 
 def head_sum_backward(dO: Float[Array, "*B n d_o"], cache: HeadSumCache) -> tuple[Float[Array, "*B n d"], Params]:
     """dX and the gradients of the parameters; every head receives the whole of dO, since the output is a sum."""
-    X, V_h, XV, _, U_q, U_k, attention = cache
+    X, V_h, U_q, U_k, attention = cache
     H, d, _ = V_h.shape
     dZ = np.broadcast_to(dO[..., None, :, :], (*X.shape[:-2], H, *dO.shape[-2:]))
     dQ, dK, dXV = attention_backward(np.ascontiguousarray(dZ), attention)

@@ -104,11 +104,16 @@ def deepnorm(encoder_layers: int, decoder_layers: int = 0) -> dict[str, tuple[fl
 def init_weights(
     rng: np.random.Generator, d_in: int, d_out: int, scheme: str = "lecun", layers: int = 1, dtype=np.float32
 ) -> Float[Array, "d_in d_out"]:
-    """Normal weights of a stated standard deviation: lecun 1/√d_in, xavier √(2/(d_in + d_out)), he √(2/d_in),
-    gpt2 0.02; residual is gpt2 / √(2 layers), for the last matrix of each of the 2 sublayers of a layer."""
+    """Normal weights of the standard deviation that `deviation` gives."""
+    return rng.normal(scale=deviation(scheme, d_in, d_out, layers), size=(d_in, d_out)).astype(dtype)
+
+
+def deviation(scheme: str, d_in: int, d_out: int, layers: int = 1) -> float:
+    """Standard deviation of initial weights: lecun 1/√d_in, xavier √(2/(d_in + d_out)), he √(2/d_in), gpt2 0.02;
+    residual is gpt2 / √(2 layers), for the last matrix of each of the 2 sublayers of a layer."""
     guard.count("init_weights", d_in=d_in, d_out=d_out, layers=layers)
     stds = {"lecun": 1 / math.sqrt(d_in), "xavier": math.sqrt(2 / (d_in + d_out)), "he": math.sqrt(2 / d_in),
             "gpt2": 0.02, "residual": 0.02 / math.sqrt(2 * layers)}
     if scheme not in stds:
         raise ValueError(f"init_weights: scheme is {scheme!r}, expected one of {', '.join(stds)}")
-    return rng.normal(scale=stds[scheme], size=(d_in, d_out)).astype(dtype)
+    return stds[scheme]

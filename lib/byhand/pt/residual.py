@@ -1,6 +1,5 @@
 """Chapter 7: the wiring of a sublayer in PyTorch, and initial weights."""
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -8,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from byhand import guard
-from byhand.np.residual import WIRINGS, deepnorm  # arithmetic of two numbers: the same function serves both halves
+from byhand.np.residual import WIRINGS, deepnorm, deviation  # arithmetic of plain numbers serves both halves
 from byhand.pt.norm import layer_norm, rms_norm
 
-__all__ = ["deepnorm", "init_weights", "norm", "residual"]
+__all__ = ["deepnorm", "deviation", "init_weights", "norm", "residual"]
 
 
 def norm(X: Float[Tensor, "*B d"], params: dict, eps: float = 1e-5) -> Float[Tensor, "*B d"]:
@@ -44,9 +43,5 @@ def init_weights(
     d_in: int, d_out: int, scheme: str = "lecun", layers: int = 1, generator: torch.Generator | None = None
 ) -> Float[Tensor, "d_in d_out"]:
     """Normal weights of a stated standard deviation; the schemes are those of the NumPy half."""
-    guard.count("init_weights", d_in=d_in, d_out=d_out, layers=layers)
-    stds = {"lecun": 1 / math.sqrt(d_in), "xavier": math.sqrt(2 / (d_in + d_out)), "he": math.sqrt(2 / d_in),
-            "gpt2": 0.02, "residual": 0.02 / math.sqrt(2 * layers)}
-    if scheme not in stds:
-        raise ValueError(f"init_weights: scheme is {scheme!r}, expected one of {', '.join(stds)}")
-    return torch.randn(d_in, d_out, generator=generator) * stds[scheme]
+    std = deviation(scheme, d_in, d_out, layers)
+    return torch.randn(d_in, d_out, generator=generator) * std
