@@ -17,6 +17,11 @@ def _kind(x) -> str:
     return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
 
 
+def _autocast(x) -> bool:
+    """Whether torch is to choose the precision of each operation, so that they meet in several."""
+    return sys.modules["torch"].is_autocast_enabled(x.device.type)
+
+
 def _is_tensor(x) -> bool:
     torch = sys.modules.get("torch")  # a tensor can only exist once torch is loaded; never import it from here
     return torch is not None and isinstance(x, torch.Tensor)
@@ -42,7 +47,8 @@ def tensors(where: str, rank: int = 1, **tensors) -> None:
             raise TypeError(f"{where}: {name} is {_kind(x)}, expected a torch tensor")
         _float_dtype(where, name, x.dtype, x.is_floating_point())
         _rank(where, name, x.ndim, rank)
-        first = _same_dtype(where, name, x.dtype, first)
+        if not _autocast(x):
+            first = _same_dtype(where, name, x.dtype, first)
         place = place or (name, x.device)
         if x.device != place[1]:
             raise ValueError(f"{where}: {name} is on {x.device} but {place[0]} is on {place[1]}, expected one device")
@@ -215,20 +221,31 @@ def additive(where: str, Q, K, tree) -> None:
     shapes(where, tree, W_q=(Q.shape[-1], a), W_k=(K.shape[-1], a), w=(a,))
 
 
-def multihead(where: str, X, M, tree, heads: int, kv_heads: int, half: str = "array") -> None:
+POSITIONS = ("none", "rope", "rope_half", "alibi", "relative")  # what attention itself can know of places
+
+
+def multihead(
+    where: str, X, M, tree, heads: int, kv_heads: int, position: str = "none", half: str = "array"
+) -> None:
     """Tokens X (*B, n, d), memory M (*B, m, d_m) and the parameters of `heads` heads over `kv_heads` keys, values."""
     FLOATING[half](where, 2, X=X, M=M)
     if M.shape[:-2] != X.shape[:-2]:
         raise ValueError(f"{where}: M has leading axes {tuple(M.shape[:-2])} but X has {tuple(X.shape[:-2])}")
     groups(where, heads, kv_heads)
+    if position not in POSITIONS:
+        raise ValueError(f"{where}: position is {position!r}, expected one of {', '.join(POSITIONS)}")
+    if position != "none" and X.shape[-2] != M.shape[-2]:
+        raise ValueError(f"{where}: position is {position!r} with {X.shape[-2]} queries and {M.shape[-2]} keys, "
+                         "expected as many of each")
     names = [f"{kind}_{name}" for name in "qkvo" for kind in "Wb"]
-    params(where, tree, names, names[1::2], X=X)
+    relative = ["table"] if position == "relative" else []
+    params(where, tree, names + relative, names[1::2], X=X)
     q, v, o = (tree[f"W_{name}"].shape[-1] for name in "qvo")
     multiple(where, heads, **{"width of W_q": q})
     multiple(where, kv_heads, **{"width of W_v": v})
     k, joined = q // heads * kv_heads, v // kv_heads * heads
     shapes(where, tree, W_q=(X.shape[-1], q), b_q=(q,), W_k=(M.shape[-1], k), b_k=(k,), W_v=(M.shape[-1], v), b_v=(v,),
-           W_o=(joined, o), b_o=(o,))
+           W_o=(joined, o), b_o=(o,), table=(heads, *tree["table"].shape[1:]) if relative else ())
 
 
 def groups(where: str, heads: int, kv_heads: int) -> None:
@@ -290,7 +307,7 @@ def params(where: str, tree, names: list, optional=(), **like) -> None:
     missing = [name for name in names if name not in tree and name not in optional]
     if missing or tree.keys() - set(names):
         raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(names)}")
-    check = tensors if _is_tensor(*like.values()) else floats
+    check = tensors if _is_tensor(next(iter((*like.values(), *tree.values())))) else floats
     check(where, 1, **like, **{f"params[{name!r}]": x for name, x in tree.items()})
 
 
@@ -336,6 +353,161 @@ def layers(where: str, layers, half: str = "array") -> None:
     for i, A in enumerate(layers):
         FLOATING[half](where, 3, **{f"layers[{i}]": A})
         shape(where, f"layers[{i}]", A.shape, (*layers[0].shape[:-1], layers[0].shape[-2]))
+
+
+def embed(where: str, ids, tree, config, segments, positions, half: str = "array") -> None:
+    """Ids (*B, n), at most n_max of them, the subtrees of an embedding, ids of segments, and positions."""
+    names = [name for name, there in (("tokens", True), ("segments", config.segments),
+             ("positions", config.position == "learned"), ("norm", config.embedding_norm)) if there]
+    subtrees(where, tree, names)
+    tables = {"tokens": ("E", 0), "segments": ("E", config.segments), "positions": ("table", config.n_max)}
+    for name, (key, size) in tables.items():
+        if name in names:
+            params(where, tree[name], [key])
+            shapes(where, tree[name], **{key: (size or tree["tokens"]["E"].shape[0], config.d)})
+    indices(where, "ids", ids, tree["tokens"]["E"].shape[0], half)
+    if ids.ndim < 1 or not 1 <= ids.shape[-1] <= config.n_max:
+        raise ValueError(f"{where}: ids has shape {tuple(ids.shape)}, expected 1 to {config.n_max} tokens a row")
+    if segments is not None:
+        indices(where, "segments", segments, config.segments, half)
+        shape(where, "segments", segments.shape, ids.shape)
+    if positions is not None:
+        indices(where, "positions", positions, config.n_max, half)
+        repeats(where, "shape of positions", positions.shape, ids.shape)
+
+
+def model(where: str, tree, config, *kinds) -> None:
+    """A config of one of these kinds, and the subtrees that it asks for."""
+    kind(where, config, *kinds)
+    if where == "encoder_decoder":
+        subtrees(where, tree, ["encoder", "decoder"])
+        own = ["embedding"] if config.source_vocab is not None else []
+        trees = {"decoder": (tree["decoder"], own + ["blocks"], not config.tied)}
+    else:
+        trees = {"params": (tree, ["embedding", "blocks"], where == "decoder" and not config.tied)}
+    for name, (part, names, head) in trees.items():
+        subtrees(where, part, names + ["norm"] * (config.wiring == "pre") + ["head"] * head, name)
+        if sorted(part["blocks"]) != sorted(map(str, range(config.layers))):
+            got = ", ".join(part["blocks"])
+            raise ValueError(f"{where}: {name} has blocks {got}, expected 0 to {config.layers - 1}")
+
+
+def kind(where: str, config, *kinds) -> None:
+    """A config of a model of one of these kinds."""
+    if getattr(config, "kind", None) not in kinds:
+        got = repr(config.kind) if hasattr(config, "kind") else f"not there in {_kind(config)}"
+        raise ValueError(f"{where}: config.kind is {got}, expected {' or '.join(kinds)}")
+
+
+def subtrees(where: str, tree, names: list, name: str = "params") -> None:
+    """A dict with exactly these names."""
+    if not isinstance(tree, dict) or set(tree) != set(names):
+        got = ", ".join(tree) if isinstance(tree, dict) else _kind(tree)
+        raise ValueError(f"{where}: {name} has {got or 'no names'}, expected {', '.join(names)}")
+
+
+def mlm_head(where: str, H, tree, E, half: str = "array") -> None:
+    """Tokens H (*B, d), the parameters {W, b, norm, bias} of a masked-word head, and the embedding E (V, d)."""
+    if not isinstance(tree, dict) or tree.keys() != {"W", "b", "norm", "bias"}:
+        got = ", ".join(tree) if isinstance(tree, dict) else _kind(tree)
+        raise ValueError(f"{where}: params has {got}, expected W, b, norm, bias")
+    FLOATING[half](where, 1, H=H, E=E)
+    d, flat = H.shape[-1], {name: x for name, x in tree.items() if name != "norm"}
+    shape(where, "E", E.shape, (*E.shape[:1], d))
+    params(where, flat, list(flat), H=H)
+    shapes(where, flat, W=(d, d), b=(d,), bias=E.shape[:1])
+
+
+def lora(where: str, W, A, B, alpha, half: str = "array", **tokens) -> None:
+    """A matrix W (d_in, d_out), its low-rank pair A (d_in, r), B (r, d_out), and tokens (*B, d_in), if any."""
+    FLOATING[half](where, 1, **tokens, W=W, A=A, B=B)
+    for name, x in tokens.items():
+        shape(where, name, x.shape, (*x.shape[:-1], *W.shape[:1]))
+    shape(where, "W", W.shape, W.shape[-2:])
+    shape(where, "A", A.shape, (W.shape[0], A.shape[-1]))
+    shape(where, "B", B.shape, (A.shape[-1], W.shape[-1]))
+    number(where, alpha=alpha)
+
+
+def words(where: str, ids, mask_id: int, vocab: int, rate: float, special, half: str = "array") -> list[int]:
+    """The ordinary ids of a vocabulary, after checking that ids, the mask's, the special ones and the rate fit it."""
+    count(where, vocab=vocab)
+    indices(where, "ids", ids, vocab, half)
+    barred = {mask_id, *special}
+    count(where, low=0, **{f"special id {i}": i for i in barred})
+    if max(barred) >= vocab:
+        raise ValueError(f"{where}: mask_id and special hold {max(barred)}, expected less than vocab, {vocab}")
+    number(where, low=0, rate=rate)
+    if rate > 1:
+        raise ValueError(f"{where}: rate is {rate}, expected at most 1")
+    if len(barred) == vocab:
+        raise ValueError(f"{where}: all {vocab} ids are special, expected an ordinary word")
+    return [i for i in range(vocab) if i not in barred]
+
+
+def logits(where: str, logits, half: str = "array") -> None:
+    """Logits (*B, V): finite, or −∞ for a word that may not come; one word at least may."""
+    cleared = isinstance(logits, np.ndarray) and np.issubdtype(logits.dtype, np.floating)
+    FLOATING[half](where, 1, logits=np.where(logits == -np.inf, 0, logits) if cleared else logits)
+    count(where, words=logits.shape[-1])
+    if half == "array" and not (logits > -np.inf).any(axis=-1).all():
+        raise ValueError(f"{where}: logits has a row of −∞ alone, expected a word that may come")
+
+
+def uniform(where: str, u, logits, half: str = "array") -> None:
+    """One number from 0, included, to 1, left out, for each row of logits."""
+    FLOATING[half](where, 0, u=u)
+    shape(where, "u", u.shape, logits.shape[:-1])
+    if half == "array" and u.size and not (0 <= u.min() and u.max() < 1):
+        bad = u.min() if u.min() < 0 else u.max()
+        raise ValueError(f"{where}: u holds {bad}, expected at least 0 and less than 1")
+
+
+def kv(where: str, config, batch, n_max, start, M, memory_mask, half: str = "array") -> None:
+    """The sizes of a cache of keys and values, and the memory that an encoder–decoder has and a decoder has not."""
+    if config.kind == "encoder":
+        raise ValueError(f"{where}: config.kind is 'encoder', expected decoder or encoder_decoder")
+    count(where, batch=batch, n_max=n_max)
+    if n_max > config.n_max:
+        raise ValueError(f"{where}: n_max is {n_max}, expected at most {config.n_max}, that of the config")
+    if start is not None:
+        indices(where, "start", start, n_max, half)
+        shape(where, "start", start.shape, (batch,))
+    if (M is None) == (config.kind == "encoder_decoder"):
+        raise ValueError(f"{where}: M is {'None' if M is None else 'there'} in a model of kind {config.kind!r}, "
+                         f"expected {'the memory' if M is None else 'None'}")
+    if M is not None:
+        FLOATING[half](where, 3, M=M)
+        shape(where, "M", M.shape, (batch, M.shape[1], config.d))
+    if memory_mask is not None:
+        boolean(where, memory_mask, half)
+        if M is None:
+            raise ValueError(f"{where}: memory_mask is there but M is None, expected both")
+        shape(where, "memory_mask", memory_mask.shape, (batch, 1, M.shape[1]))
+
+
+def room(where: str, ids, batch: int, n_max: int, length: int) -> None:
+    """At least one new token in each row of ids (B, t), and columns left for them."""
+    if ids.ndim != 2 or ids.shape[0] != batch or not ids.shape[1]:
+        raise ValueError(f"{where}: ids has shape {tuple(ids.shape)}, expected {batch} rows of at least 1 token")
+    if length + ids.shape[1] > n_max:
+        raise ValueError(f"{where}: ids has {ids.shape[1]} new tokens a row but kv has {length} of {n_max} already")
+
+
+def prompts(where: str, prompts, config, steps, stop, temperature, half: str = "array") -> None:
+    """Prompts of at least one token each, and room in the model for them and `steps` − 1 more: the last is not read."""
+    count(where, steps=steps)
+    within(where, 0, np.inf, temperature=temperature)
+    if not isinstance(prompts, list | tuple) or not prompts:
+        raise ValueError(f"{where}: prompts is {_kind(prompts)}, expected a list of at least 1 prompt")
+    for i, ids in enumerate(prompts):
+        indices(where, f"prompts[{i}]", ids, config.vocab, half)
+        if ids.ndim != 1 or not len(ids):
+            raise ValueError(f"{where}: prompts[{i}] has shape {tuple(ids.shape)}, expected at least 1 token in a row")
+    n = max(map(len, prompts))
+    if n + steps - 1 > config.n_max:
+        raise ValueError(f"{where}: steps is {steps} after a prompt of {n}, expected at most {config.n_max - n + 1}")
+    indices(where, "stop", np.array(list(stop), np.int64), config.vocab)
 
 
 def _a(half):

@@ -137,6 +137,8 @@ def block_forward(
     alpha: float = 1.0,
     activation: str = "gelu",
     kv_heads: int | None = None,
+    position: str = "none",
+    base: float = 10000.0,
     eps: float = 1e-5,
     p: float = 0.0,
     rng: np.random.Generator | None = None,
@@ -148,7 +150,7 @@ def block_forward(
     guard.block("block", params, M)
 
     def attend(Y):
-        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask)
+        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask, position, base)
         O, dropout = dropout_forward(O, p, rng)
         return O, SublayerCache(inner, dropout)
 

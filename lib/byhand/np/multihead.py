@@ -9,7 +9,25 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.np.attention import AttentionCache, attention_backward, attention_forward
-from byhand.np.linear import LinearCache, linear_backward, linear_forward
+from byhand.np.linear import (
+    AddCache,
+    GatherCache,
+    LinearCache,
+    add_backward,
+    add_forward,
+    linear_backward,
+    linear_forward,
+)
+from byhand.np.position import (
+    RopeCache,
+    alibi_bias,
+    init_relative_bias,
+    relative_bias_backward,
+    relative_bias_forward,
+    rope_backward,
+    rope_forward,
+)
+from byhand.np.softmax import SoftmaxCache, softmax_backward, softmax_forward
 
 Params = dict[str, Float[Array, "..."]]
 
@@ -30,11 +48,45 @@ def merge_heads(Z: Float[Array, "*B H n k"]) -> Float[Array, "*B n w"]:
     return Z.reshape(*Z.shape[:-2], -1)
 
 
+class BiasedAttentionCache(NamedTuple):
+    attention: AttentionCache
+    add: AddCache
+
+
+def biased_attention_forward(
+    Q: Float[Array, "*B n d_k"],
+    K: Float[Array, "*B m d_k"],
+    V: Float[Array, "*B m d_v"],
+    bias: Float[Array, "..."],
+    mask: Bool[Array, "..."] | None = None,
+) -> tuple[Float[Array, "*B n d_v"], BiasedAttentionCache]:
+    """softmax(Q Kᵀ / √d_k + bias) V: what is known of a pair beside its content, repeated over the batch."""
+    guard.attention("biased_attention", Q, K, V, mask)
+    guard.floats("biased_attention", 0, Q=Q, bias=bias)
+    guard.repeats("biased_attention", "shape of bias", bias.shape, (*Q.shape[:-1], K.shape[-2]))
+    scale = 1 / math.sqrt(Q.shape[-1])
+    S, add = add_forward(scale * (Q @ K.mT), bias)
+    A, _ = softmax_forward(S, mask)
+    return A @ V, BiasedAttentionCache(AttentionCache(Q, K, V, A, scale), add)
+
+
+def biased_attention_backward(
+    dO: Float[Array, "*B n d_v"], cache: BiasedAttentionCache
+) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"], Float[Array, "..."]]:
+    """dQ, dK, dV, dbias; the scale stands on the product alone, so dbias is dS, summed over what was repeated."""
+    Q, K, V, A, scale = cache.attention
+    guard.shape("biased_attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
+    dS, dbias = add_backward(softmax_backward(dO @ V.mT, SoftmaxCache(A)), cache.add)
+    return scale * (dS @ K), scale * (dS.mT @ Q), A.mT @ dO, dbias
+
+
 class MultiheadCache(NamedTuple):
     q: LinearCache
     k: LinearCache
     v: LinearCache
-    attention: AttentionCache
+    turn: tuple[RopeCache, RopeCache] | None
+    bias: GatherCache | None
+    attention: AttentionCache | BiasedAttentionCache
     o: LinearCache
     heads: int
     kv_heads: int
@@ -47,35 +99,57 @@ def multihead_forward(
     heads: int,
     kv_heads: int | None = None,
     mask: Bool[Array, "..."] | None = None,
+    position: str = "none",
+    base: float = 10000.0,
 ) -> tuple[Float[Array, "*B n d_o"], MultiheadCache]:
     """Queries from X, keys and values from the memory M (M = X is self-attention), heads joined and mapped by W_o.
 
     params {W_q, W_k, W_v, W_o} and optional biases. With kv_heads < heads, groups of heads share keys and values
     (Ainslie et al. 2023; kv_heads = 1 is Shazeer 2019). The mask is over (*B, n, m), or (*B, H, n, m).
+    position: rope (neighbour pairs) or rope_half turns queries and keys; alibi and relative, with params["table"],
+    add to the scores.
     """
     kv_heads = heads if kv_heads is None else kv_heads
-    guard.multihead("multihead", X, M, params, heads, kv_heads)
+    guard.multihead("multihead", X, M, params, heads, kv_heads, position)
+    n, turn, bias = X.shape[-2], None, None
     Q, q = linear_forward(X, params["W_q"], params.get("b_q"))
     K, k = linear_forward(M, params["W_k"], params.get("b_k"))
     V, v = linear_forward(M, params["W_v"], params.get("b_v"))
-    K, V = (repeat_heads(split_heads(Y, kv_heads), heads // kv_heads) for Y in (K, V))
-    Z, attention = attention_forward(split_heads(Q, heads), K, V, over_heads(mask, X.ndim))
+    Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
+    if position in ("rope", "rope_half"):
+        Q, turn_q = rope_forward(Q, base=base, interleaved=position == "rope")
+        K, turn_k = rope_forward(K, base=base, interleaved=position == "rope")
+        turn = turn_q, turn_k
+    K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)
+    if position in ("relative", "alibi"):
+        B, bias = relative_bias_forward(params["table"], n) if position == "relative" else (alibi_bias(heads, n), None)
+        Z, attention = biased_attention_forward(Q, K, V, B.astype(X.dtype, copy=False), mask)
+    else:
+        Z, attention = attention_forward(Q, K, V, mask)
     O, o = linear_forward(merge_heads(Z), params["W_o"], params.get("b_o"))
-    return O, MultiheadCache(q, k, v, attention, o, heads, kv_heads)
+    return O, MultiheadCache(q, k, v, turn, bias, attention, o, heads, kv_heads)
 
 
 def multihead_backward(
     dO: Float[Array, "*B n d_o"], cache: MultiheadCache
 ) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"], Params]:
     """dX, dM and the gradients of the parameters. In self-attention the caller adds dX and dM: one array, two roles."""
-    q, k, v, attention, o, heads, kv_heads = cache
+    q, k, v, turn, bias, attention, o, heads, kv_heads = cache
     dZ, dW_o, db_o = linear_backward(dO, o)
-    dQ, dK, dV = attention_backward(split_heads(dZ, heads), attention)
+    dZ, grads = split_heads(dZ, heads), {}
+    if isinstance(attention, BiasedAttentionCache):
+        dQ, dK, dV, dB = biased_attention_backward(dZ, attention)
+        if bias is not None:
+            grads["table"] = relative_bias_backward(dB, bias)
+    else:
+        dQ, dK, dV = attention_backward(dZ, attention)
     dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))
+    if turn is not None:
+        dQ, dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1])
     dX, dW_q, db_q = linear_backward(merge_heads(dQ), q)
     dM_k, dW_k, db_k = linear_backward(merge_heads(dK), k)
     dM_v, dW_v, db_v = linear_backward(merge_heads(dV), v)
-    grads = {"W_q": dW_q, "b_q": db_q, "W_k": dW_k, "b_k": db_k, "W_v": dW_v, "b_v": db_v, "W_o": dW_o, "b_o": db_o}
+    grads |= {"W_q": dW_q, "b_q": db_q, "W_k": dW_k, "b_k": db_k, "W_v": dW_v, "b_v": db_v, "W_o": dW_o, "b_o": db_o}
     return dX, dM_k + dM_v, {name: g for name, g in grads.items() if g is not None}
 
 
@@ -148,8 +222,12 @@ def init_multihead(
     d_m: int | None = None,
     bias: bool = True,
     dtype=np.float32,
+    reach: int | None = None,
 ) -> Params:
-    """Parameters of `multihead`; d_k defaults to d / heads, which makes their number independent of `heads`."""
+    """Parameters of `multihead`; d_k defaults to d / heads, which makes their number independent of `heads`.
+
+    With `reach`, a table of relative biases, zero at first.
+    """
     kv_heads = heads if kv_heads is None else kv_heads
     guard.count("init_multihead", d=d)
     guard.groups("init_multihead", heads, kv_heads)
@@ -162,4 +240,4 @@ def init_multihead(
         params[f"W_{name}"] = rng.normal(scale=1 / math.sqrt(d_in), size=(d_in, d_out)).astype(dtype)
         if bias:
             params[f"b_{name}"] = np.zeros(d_out, dtype)
-    return params
+    return params | ({} if reach is None else init_relative_bias(heads, reach, dtype))

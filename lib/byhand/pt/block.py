@@ -51,6 +51,8 @@ def block(
     alpha: float = 1.0,
     activation: str = "gelu",
     kv_heads: int | None = None,
+    position: str = "none",
+    base: float = 10000.0,
     eps: float = 1e-5,
     p: float = 0.0,
     is_causal: bool = False,
@@ -59,7 +61,7 @@ def block(
     guard.block("block", params, M)
 
     def attend(Y):
-        return F.dropout(multihead(Y, Y, params["attention"], heads, kv_heads, mask, is_causal), p)
+        return F.dropout(multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, base, is_causal), p)
 
     def cross_attend(Y):
         return F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p)
@@ -106,12 +108,15 @@ class Block(nn.Module):
         gated: bool = False,
         bias: bool = True,
         rms: bool = False,
+        position: str = "none",
+        base: float = 10000.0,
+        reach: int | None = None,
         eps: float = 1e-5,
         p: float = 0.0,
     ):
         super().__init__()
         norm = RMSNorm if rms else LayerNorm
-        self.attention = Multihead(d, heads, kv_heads, bias=bias)
+        self.attention = Multihead(d, heads, kv_heads, bias=bias, reach=reach)
         self.norm_1 = norm(d, eps)
         if d_m is not None:
             self.cross = Multihead(d, heads, kv_heads, d_m=d_m, bias=bias)
@@ -119,7 +124,7 @@ class Block(nn.Module):
         self.ff = FeedForward(d, d_ff, activation, gated, bias)
         self.norm_2 = norm(d, eps)
         self.options = {"heads": heads, "kv_heads": kv_heads, "wiring": wiring, "alpha": alpha,
-                        "activation": activation, "eps": eps}
+                        "activation": activation, "position": position, "base": base, "eps": eps}
         self.p = p
 
     def forward(

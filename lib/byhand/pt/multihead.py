@@ -9,6 +9,9 @@ from torch import Tensor, nn
 from byhand import guard
 from byhand.pt.attention import fused_attention
 from byhand.pt.linear import linear
+from byhand.pt.mask import causal_mask
+from byhand.pt.position import alibi_bias, relative_bias, rope
+from byhand.pt.softmax import softmax
 
 Params = dict[str, Float[Tensor, "..."]]
 
@@ -38,6 +41,20 @@ def over_heads(mask, rank):
     return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim == rank else mask
 
 
+def biased_attention(
+    Q: Float[Tensor, "*B n d_k"],
+    K: Float[Tensor, "*B m d_k"],
+    V: Float[Tensor, "*B m d_v"],
+    bias: Float[Tensor, "..."],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "*B n d_v"]:
+    """softmax(Q Kᵀ / √d_k + bias) V: what is known of a pair beside its content, repeated over the batch."""
+    guard.attention("biased_attention", Q, K, V, mask, half="tensor")
+    guard.tensors("biased_attention", 0, Q=Q, bias=bias)
+    guard.repeats("biased_attention", "shape of bias", bias.shape, (*Q.shape[:-1], K.shape[-2]))
+    return softmax(Q @ K.mT / math.sqrt(Q.shape[-1]) + bias, mask) @ V
+
+
 def multihead(
     X: Float[Tensor, "*B n d"],
     M: Float[Tensor, "*B m d_m"],
@@ -45,6 +62,8 @@ def multihead(
     heads: int,
     kv_heads: int | None = None,
     mask: Bool[Tensor, "..."] | None = None,
+    position: str = "none",
+    base: float = 10000.0,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d_o"]:
     """Queries from X, keys and values from the memory M, heads joined and mapped by W_o; see the NumPy half.
@@ -52,7 +71,7 @@ def multihead(
     When M is X, one product makes Q, K and V: on a GPU one large matmul beats three small ones.
     """
     kv_heads = heads if kv_heads is None else kv_heads
-    guard.multihead("multihead", X, M, params, heads, kv_heads, half="tensor")
+    guard.multihead("multihead", X, M, params, heads, kv_heads, position, half="tensor")
     W, b = ([params.get(f"{kind}_{name}") for name in "qkv"] for kind in "Wb")
     sizes = [w.shape[-1] for w in W]
     if M is X and all(x is not None for x in b):
@@ -61,8 +80,18 @@ def multihead(
         Q, K, V = linear(X, torch.cat(W, dim=1)).split(sizes, dim=-1)
     else:
         Q, K, V = linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])
-    K, V = (repeat_heads(split_heads(Y, kv_heads), heads // kv_heads) for Y in (K, V))
-    Z = fused_attention(split_heads(Q, heads), K, V, over_heads(mask, X.ndim), is_causal=is_causal)
+    Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
+    if position in ("rope", "rope_half"):
+        Q, K = (rope(Y, base=base, interleaved=position == "rope") for Y in (Q, K))
+    K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)
+    if position in ("relative", "alibi"):
+        n = X.shape[-2]
+        bias = relative_bias(params["table"], n) if position == "relative" else alibi_bias(heads, n, device=X.device)
+        if is_causal:
+            mask = causal_mask(n, device=X.device)
+        Z = biased_attention(Q, K, V, bias.to(Q.dtype), mask)
+    else:
+        Z = fused_attention(Q, K, V, mask, is_causal=is_causal)
     return linear(merge_heads(Z), params["W_o"], params.get("b_o"))
 
 
@@ -91,9 +120,13 @@ class Multihead(nn.Module):
         d_k: int | None = None,
         d_m: int | None = None,
         bias: bool = True,
+        position: str = "none",
+        base: float = 10000.0,
+        reach: int | None = None,
     ):
         super().__init__()
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        self.position, self.base = position, base
         guard.count("Multihead", d=d)
         guard.groups("Multihead", heads, self.kv_heads)
         if d_k is None and d % heads:
@@ -104,6 +137,9 @@ class Multihead(nn.Module):
         for name, (d_in, d_out) in sizes.items():
             self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(d_in, d_out) / math.sqrt(d_in)))
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(d_out)) if bias else None)
+        if reach is not None:
+            guard.count("Multihead", reach=reach)
+            self.table = nn.Parameter(torch.zeros(heads, 2 * reach + 1))
 
     def forward(
         self,
@@ -113,4 +149,5 @@ class Multihead(nn.Module):
         is_causal: bool = False,
     ) -> Float[Tensor, "*B n d"]:
         params = dict(self.named_parameters())
-        return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, is_causal)
+        return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, self.position, self.base,
+                         is_causal)

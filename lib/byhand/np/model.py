@@ -1,0 +1,245 @@
+"""Chapter 10: blocks become models: an encoder, a decoder that writes, and an encoder–decoder that translates."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+
+from byhand import guard
+from byhand.config import ModelConfig
+from byhand.initial import init_model as init_model
+from byhand.np.block import BlockCache, DropoutCache, block_backward, block_forward, dropout_backward, dropout_forward
+from byhand.np.embedding import (
+    EmbeddingCache,
+    UnembedCache,
+    embedding_backward,
+    embedding_forward,
+    unembed_backward,
+    unembed_forward,
+)
+from byhand.np.linear import GatherCache, LinearCache, gather_backward, gather_forward, linear_backward, linear_forward
+from byhand.np.mask import causal_mask, combine_masks
+from byhand.np.norm import NormCache, RMSNormCache
+from byhand.np.position import sinusoidal
+from byhand.np.residual import norm_backward, norm_forward
+from byhand.tree import map_tree
+
+Params = dict
+
+
+class EmbedCache(NamedTuple):
+    tokens: EmbeddingCache
+    segments: GatherCache | None
+    positions: GatherCache | None
+    norm: NormCache | RMSNormCache | None
+    dropout: DropoutCache
+
+
+def embed_forward(
+    ids: Int[Array, "*B n"],
+    params: Params,
+    config: ModelConfig,
+    segments: Int[Array, "*B n"] | None = None,
+    positions: Int[Array, "*P n"] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Float[Array, "*B n d"], EmbedCache]:
+    """Row of each word, plus those of its segment and its place, where config adds them; then norm and dropout.
+
+    params {tokens: {E}} and, by config, {segments: {E}, positions: {table}, norm}; positions default to 0 … n − 1.
+    """
+    guard.embed("embed", ids, params, config, segments, positions)
+    positions = np.arange(ids.shape[-1]) if positions is None else positions
+    E, of_segment, of_place, norm = params["tokens"]["E"], None, None, None
+    X, tokens = embedding_forward(E, ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
+    if config.segments:
+        S, of_segment = gather_forward(params["segments"]["E"], np.zeros_like(ids) if segments is None else segments)
+        X = X + S
+    if config.position == "learned":
+        P, of_place = gather_forward(params["positions"]["table"], np.broadcast_to(positions, ids.shape))
+        X = X + P
+    elif config.position == "sinusoidal":
+        X = X + sinusoidal(positions.max() + 1, config.d, config.base).astype(X.dtype)[positions]
+    if config.embedding_norm:
+        X, norm = norm_forward(X, params["norm"], config.eps)
+    X, dropout = dropout_forward(X, config.p, rng)
+    return X, EmbedCache(tokens, of_segment, of_place, norm, dropout)
+
+
+def embed_backward(dX: Float[Array, "*B n d"], cache: EmbedCache) -> Params:
+    """The gradients of the parameters: the three tables were added, so each receives all of dX at the rows it gave."""
+    grads: Params = {}
+    dX = dropout_backward(dX, cache.dropout)
+    if cache.norm is not None:
+        dX, grads["norm"] = norm_backward(dX, cache.norm)
+    if cache.positions is not None:
+        grads["positions"] = {"table": gather_backward(dX, cache.positions)}
+    if cache.segments is not None:
+        grads["segments"] = {"E": gather_backward(dX, cache.segments)}
+    return grads | {"tokens": {"E": embedding_backward(dX, cache.tokens)}}
+
+
+class StackCache(NamedTuple):
+    blocks: list[BlockCache]
+    norm: NormCache | RMSNormCache | None
+
+
+def stack_forward(
+    X: Float[Array, "*B n d"],
+    params: Params,
+    config: ModelConfig,
+    mask: Bool[Array, "..."] | None = None,
+    M: Float[Array, "*B m d_m"] | None = None,
+    memory_mask: Bool[Array, "..."] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Float[Array, "*B n d"], StackCache]:
+    """The blocks one after another, and with wiring pre a last norm: the stream itself is never normalised before it.
+
+    params {blocks: {"0": …, "1": …}} and, with wiring pre, {norm}. Every block reads the same memory M.
+    """
+    blocks = []
+    for i in range(config.layers):
+        X, cache = block_forward(
+            X, params["blocks"][str(i)], config.heads, mask, M, memory_mask, wiring=config.wiring, alpha=config.alpha,
+            activation=config.activation, kv_heads=config.kv_heads, position=config.in_attention, base=config.base,
+            eps=config.eps, p=config.p, rng=rng)
+        blocks.append(cache)
+    norm = None
+    if config.wiring == "pre":
+        X, norm = norm_forward(X, params["norm"], config.eps)
+    return X, StackCache(blocks, norm)
+
+
+def stack_backward(
+    dY: Float[Array, "*B n d"], cache: StackCache
+) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"] | None, Params]:
+    """dX, dM and the gradients of the parameters; every block read the memory, so dM is the sum over all of them."""
+    grads: Params = {}
+    dM = None
+    if cache.norm is not None:
+        dY, grads["norm"] = norm_backward(dY, cache.norm)
+    blocks = {}
+    for i in reversed(range(len(cache.blocks))):
+        dY, dM_i, blocks[str(i)] = block_backward(dY, cache.blocks[i])
+        if dM_i is not None:
+            dM = dM_i if dM is None else dM + dM_i
+    return dY, dM, grads | {"blocks": blocks}
+
+
+class EncoderCache(NamedTuple):
+    embed: EmbedCache
+    stack: StackCache
+
+
+def encoder_forward(
+    ids: Int[Array, "*B n"],
+    params: Params,
+    config: ModelConfig,
+    mask: Bool[Array, "..."] | None = None,
+    segments: Int[Array, "*B n"] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Float[Array, "*B n d"], EncoderCache]:
+    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with wiring pre."""
+    guard.model("encoder", params, config, "encoder", "encoder_decoder")
+    X, embed = embed_forward(ids, params["embedding"], config, segments, None, rng)
+    H, stack = stack_forward(X, params, config, mask, rng=rng)
+    return H, EncoderCache(embed, stack)
+
+
+def encoder_backward(dH: Float[Array, "*B n d"], cache: EncoderCache) -> Params:
+    """The gradients of the parameters."""
+    dX, _, grads = stack_backward(dH, cache.stack)
+    return grads | {"embedding": embed_backward(dX, cache.embed)}
+
+
+class DecoderCache(NamedTuple):
+    embed: EmbedCache
+    stack: StackCache
+    head: UnembedCache | LinearCache
+
+
+def decoder_forward(
+    ids: Int[Array, "*B n"],
+    params: Params,
+    config: ModelConfig,
+    mask: Bool[Array, "..."] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Float[Array, "*B n V"], DecoderCache]:
+    """Logits for the word that follows each token, which sees itself and what stands before it.
+
+    params {embedding, blocks}, {norm} with wiring pre, and {head: {W}} if not tied.
+    """
+    guard.model("decoder", params, config, "decoder")
+    return _decode_forward(ids, params, params["embedding"], config, mask, None, None, rng)
+
+
+def decoder_backward(dlogits: Float[Array, "*B n V"], cache: DecoderCache) -> Params:
+    """The gradients of the parameters."""
+    _, dembedding, grads = _decode_backward(dlogits, cache)
+    return grads | {"embedding": dembedding}
+
+
+class EncoderDecoderCache(NamedTuple):
+    encoder: EncoderCache
+    decoder: DecoderCache
+    shared: bool
+
+
+def encoder_decoder_forward(
+    source: Int[Array, "*B m"],
+    target: Int[Array, "*B n"],
+    params: Params,
+    config: ModelConfig,
+    source_mask: Bool[Array, "..."] | None = None,
+    target_mask: Bool[Array, "..."] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[Float[Array, "*B n V"], EncoderDecoderCache]:
+    """Logits for the word after each target token, which sees the target so far and all of the source.
+
+    params {encoder: {embedding, blocks, norm}, decoder: {embedding, blocks, norm, head}}; the decoder has an embedding
+    of its own if config.source_vocab is given. A source_mask for (n, m) scores must have n = 1: padding of the source.
+    """
+    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    M, encoder = encoder_forward(source, params["encoder"], config, source_mask, rng=rng)
+    shared = config.source_vocab is None
+    embedding = params["encoder" if shared else "decoder"]["embedding"]
+    logits, decoder = _decode_forward(target, params["decoder"], embedding, config, target_mask, M, source_mask, rng)
+    return logits, EncoderDecoderCache(encoder, decoder, shared)
+
+
+def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDecoderCache) -> Params:
+    """The gradients of the parameters: through the decoder, then from all of its blocks into the encoder.
+
+    A shared embedding was read for the source, for the target and for the logits: a sum of three.
+    """
+    dM, dembedding, decoder = _decode_backward(dlogits, cache.decoder)
+    encoder = encoder_backward(dM, cache.encoder)
+    if cache.shared:
+        encoder["embedding"] = map_tree(np.add, encoder["embedding"], dembedding)
+    else:
+        decoder["embedding"] = dembedding
+    return {"encoder": encoder, "decoder": decoder}
+
+
+def _decode_forward(ids, params, embedding, config, mask, M, memory_mask, rng):
+    X, embed = embed_forward(ids, embedding, config, None, None, rng)
+    causal = causal_mask(ids.shape[-1])
+    mask = causal if mask is None else combine_masks(causal, mask)
+    H, stack = stack_forward(X, params, config, mask, M, memory_mask, rng)
+    E = embedding["tokens"]["E"]
+    logits, head = unembed_forward(H, E) if config.tied else linear_forward(H, params["head"]["W"])
+    return logits, DecoderCache(embed, stack, head)
+
+
+def _decode_backward(dlogits, cache):
+    """dM, the gradients of the embedding, and those of the rest; a tied E looked words up and scored them: a sum."""
+    tied = isinstance(cache.head, UnembedCache)
+    dH, dE, *_ = (unembed_backward if tied else linear_backward)(dlogits, cache.head)
+    dX, dM, grads = stack_backward(dH, cache.stack)
+    dembedding = embed_backward(dX, cache.embed)
+    if tied:
+        dembedding["tokens"]["E"] += dE
+    else:
+        grads["head"] = {"W": dE}
+    return dM, dembedding, grads

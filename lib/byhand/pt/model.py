@@ -1,0 +1,232 @@
+"""Chapter 10: whole models in PyTorch: functions over the tree of the NumPy half, and modules that hold that tree."""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from byhand import guard, tree
+from byhand.config import ModelConfig
+from byhand.initial import init_model
+from byhand.pt.block import Block, block, dropout
+from byhand.pt.embedding import Embedding, embedding, unembed
+from byhand.pt.linear import Linear, gather, linear
+from byhand.pt.mask import causal_mask, combine_masks
+from byhand.pt.norm import LayerNorm, RMSNorm
+from byhand.pt.position import LearnedPositions, sinusoidal
+from byhand.pt.residual import norm
+
+
+def embed(
+    ids: Int[Tensor, "*B n"],
+    params: dict,
+    config: ModelConfig,
+    segments: Int[Tensor, "*B n"] | None = None,
+    positions: Int[Tensor, "*P n"] | None = None,
+    training: bool = False,
+) -> Float[Tensor, "*B n d"]:
+    """Row of each word, plus those of its segment and its place, where config adds them; then norm and dropout."""
+    guard.embed("embed", ids, params, config, segments, positions, half="tensor")
+    rows = slice(ids.shape[-1]) if positions is None else positions
+    X = embedding(params["tokens"]["E"], ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
+    if config.segments:
+        X = X + gather(params["segments"]["E"], torch.zeros_like(ids) if segments is None else segments)
+    if config.position == "learned":
+        X = X + params["positions"]["table"][rows]
+    elif config.position == "sinusoidal":
+        n = ids.shape[-1] if positions is None else config.n_max
+        X = X + sinusoidal(n, config.d, config.base, device=ids.device).to(X.dtype)[rows]
+    if config.embedding_norm:
+        X = norm(X, params["norm"], config.eps)
+    return dropout(X, config.p, training)
+
+
+def stack(
+    X: Float[Tensor, "*B n d"],
+    params: dict,
+    config: ModelConfig,
+    mask: Bool[Tensor, "..."] | None = None,
+    M: Float[Tensor, "*B m d_m"] | None = None,
+    memory_mask: Bool[Tensor, "..."] | None = None,
+    training: bool = False,
+    is_causal: bool = False,
+) -> Float[Tensor, "*B n d"]:
+    """The blocks one after another, and with wiring pre a last norm."""
+    for i in range(config.layers):
+        X = block(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, is_causal=is_causal,
+                  p=config.p if training else 0.0, **_options(config))
+    return norm(X, params["norm"], config.eps) if config.wiring == "pre" else X
+
+
+def encoder(
+    ids: Int[Tensor, "*B n"],
+    params: dict,
+    config: ModelConfig,
+    mask: Bool[Tensor, "..."] | None = None,
+    segments: Int[Tensor, "*B n"] | None = None,
+    training: bool = False,
+) -> Float[Tensor, "*B n d"]:
+    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with wiring pre."""
+    guard.model("encoder", params, config, "encoder", "encoder_decoder")
+    X = embed(ids, params["embedding"], config, segments, None, training)
+    return stack(X, params, config, mask, training=training)
+
+
+def decoder(
+    ids: Int[Tensor, "*B n"],
+    params: dict,
+    config: ModelConfig,
+    mask: Bool[Tensor, "..."] | None = None,
+    training: bool = False,
+) -> Float[Tensor, "*B n V"]:
+    """Logits for the word that follows each token, which sees itself and what stands before it."""
+    guard.model("decoder", params, config, "decoder")
+    return _decode(ids, params, params["embedding"], config, mask, None, None, training)
+
+
+def encoder_decoder(
+    source: Int[Tensor, "*B m"],
+    target: Int[Tensor, "*B n"],
+    params: dict,
+    config: ModelConfig,
+    source_mask: Bool[Tensor, "..."] | None = None,
+    target_mask: Bool[Tensor, "..."] | None = None,
+    training: bool = False,
+) -> Float[Tensor, "*B n V"]:
+    """Logits for the word after each target token, which sees the target so far and all of the source."""
+    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    M = encoder(source, params["encoder"], config, source_mask, training=training)
+    shared = params["encoder" if config.source_vocab is None else "decoder"]["embedding"]
+    return _decode(target, params["decoder"], shared, config, target_mask, M, source_mask, training)
+
+
+def _decode(ids, params, embedding, config, mask, M, memory_mask, training):
+    X = embed(ids, embedding, config, None, None, training)
+    mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
+    H = stack(X, params, config, mask, M, memory_mask, training, is_causal=mask is None)
+    return unembed(H, embedding["tokens"]["E"]) if config.tied else linear(H, params["head"]["W"])
+
+
+def _options(config: ModelConfig) -> dict:
+    return {"heads": config.heads, "kv_heads": config.kv_heads, "wiring": config.wiring, "alpha": config.alpha,
+            "activation": config.activation, "position": config.in_attention, "base": config.base, "eps": config.eps}
+
+
+def _start(module: nn.Module, config: ModelConfig, rng: np.random.Generator | None) -> None:
+    """Parameters as `init_model` makes them: from rng, or from a seed that torch.manual_seed decides."""
+    rng = np.random.default_rng(torch.randint(2**62, ()).item()) if rng is None else rng
+    module.load_state_dict(tree.flatten(tree.to_torch(init_model(rng, config))))
+
+
+class Embed(nn.Module):
+    """Parameters {tokens} and, by config, {segments, positions, norm}."""
+
+    def __init__(self, vocab: int, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        self.tokens = Embedding(vocab, config.d)
+        self.segments = Embedding(config.segments, config.d) if config.segments else None
+        self.positions = LearnedPositions(config.n_max, config.d) if config.position == "learned" else None
+        self.norm = (RMSNorm if config.rms else LayerNorm)(config.d, config.eps) if config.embedding_norm else None
+
+    def forward(
+        self,
+        ids: Int[Tensor, "*B n"],
+        segments: Int[Tensor, "*B n"] | None = None,
+        positions: Int[Tensor, "*P n"] | None = None,
+    ) -> Float[Tensor, "*B n d"]:
+        params = tree.unflatten(dict(self.named_parameters()))
+        return embed(ids, params, self.config, segments, positions, self.training)
+
+
+class Encoder(nn.Module):
+    """Parameters {embedding, blocks} and, with wiring pre, {norm}, started by `init_model`."""
+
+    def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
+        super().__init__()
+        guard.kind("Encoder", config, "encoder", "encoder_decoder")
+        self.config = config
+        self.embedding = Embed(config.source_vocab or config.vocab, config)
+        self.blocks, self.norm = _blocks(config), _last_norm(config)
+        if config.kind == "encoder":
+            _start(self, config, rng)
+
+    def forward(
+        self,
+        ids: Int[Tensor, "*B n"],
+        mask: Bool[Tensor, "..."] | None = None,
+        segments: Int[Tensor, "*B n"] | None = None,
+    ) -> Float[Tensor, "*B n d"]:
+        X = self.embedding(ids, segments)
+        for layer in self.blocks:
+            X = layer(X, mask)
+        return X if self.norm is None else self.norm(X)
+
+
+class Decoder(nn.Module):
+    """Parameters {embedding, blocks}, with wiring pre {norm}, and if not tied {head: {W}}.
+
+    In an encoder–decoder its blocks read a memory M, and `embedding` stands in where the two sides share one.
+    """
+
+    def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
+        super().__init__()
+        guard.kind("Decoder", config, "decoder", "encoder_decoder")
+        self.config = config
+        own = config.kind == "decoder" or config.source_vocab is not None
+        self.embedding = Embed(config.vocab, config) if own else None
+        self.blocks, self.norm = _blocks(config, cross=config.kind != "decoder"), _last_norm(config)
+        self.head = None if config.tied else Linear(config.d, config.vocab, bias=False)
+        if config.kind == "decoder":
+            _start(self, config, rng)
+
+    def forward(
+        self,
+        ids: Int[Tensor, "*B n"],
+        mask: Bool[Tensor, "..."] | None = None,
+        M: Float[Tensor, "*B m d"] | None = None,
+        memory_mask: Bool[Tensor, "..."] | None = None,
+        embedding: Embed | None = None,
+    ) -> Float[Tensor, "*B n V"]:
+        embedding = self.embedding if embedding is None else embedding
+        X = embedding(ids)
+        mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
+        for layer in self.blocks:
+            X = layer(X, mask, M, memory_mask, is_causal=mask is None)
+        H = X if self.norm is None else self.norm(X)
+        return embedding.tokens.unembed(H) if self.head is None else self.head(H)
+
+
+class EncoderDecoder(nn.Module):
+    """Parameters {encoder, decoder}; without a source_vocab the decoder reads the encoder's embedding."""
+
+    def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
+        super().__init__()
+        guard.kind("EncoderDecoder", config, "encoder_decoder")
+        self.config, self.encoder, self.decoder = config, Encoder(config), Decoder(config)
+        _start(self, config, rng)
+
+    def forward(
+        self,
+        source: Int[Tensor, "*B m"],
+        target: Int[Tensor, "*B n"],
+        source_mask: Bool[Tensor, "..."] | None = None,
+        target_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "*B n V"]:
+        M = self.encoder(source, source_mask)
+        shared = self.encoder.embedding if self.decoder.embedding is None else None
+        return self.decoder(target, target_mask, M, source_mask, shared)
+
+
+def _blocks(config, cross=False):
+    return nn.ModuleList(
+        Block(config.d, d_ff=config.width, d_m=config.d if cross else None, gated=config.gated, bias=config.bias,
+              rms=config.rms, reach=config.reach if config.position == "relative" else None, p=config.p,
+              **_options(config))
+        for _ in range(config.layers))
+
+
+def _last_norm(config):
+    return (RMSNorm if config.rms else LayerNorm)(config.d, config.eps) if config.wiring == "pre" else None
