@@ -59,8 +59,9 @@ def block_cases(rng):
         ((2,), {"gated": True, "rms": True, "bias": False, "kv_heads": 1},
          {"wiring": "post", "alpha": 1.3, "activation": "silu", "kv_heads": 1, "mask": np.tile(causal, (2, 1, 1))}),
         ((1, 2), {}, {"wiring": "none", "activation": "gelu_tanh", "eps": 0.1}),
+        ((2,), {}, {"position": "rope", "base": 30.0, "mask": causal}),
     ):
-        yield Case(f"{lead}, {fixed['wiring']}", {"X": rng.normal(size=(*lead, N, D)), "params": filled(block_tree(**options), rng)},
+        yield Case(f"{lead}, {fixed}", {"X": rng.normal(size=(*lead, N, D)), "params": filled(block_tree(**options), rng)},
                    {"heads": HEADS, **fixed})
 
 
@@ -411,7 +412,8 @@ MUTANTS = [
       CROSS_BACK.replace("(dX,", "(dY,") + FEED_BACK.replace("dY, cache", "dX if cache.cross is not None else dY, cache")),
     M("np.block", "slope twin invariant", "block: gradients of the two norms swapped", 'dX, grads["norm_2"], grads["ff"]', 'dX, grads["norm_1"], grads["ff"]',
       'dX, grads["norm_1"], grads["attention"]', 'dX, grads["norm_2"], grads["attention"]'),
-    M("np.block", "twin invariant", "block: mask not handed on", 'params["attention"], heads, kv_heads, mask)', 'params["attention"], heads, kv_heads)'),
+    M("np.block", "twin invariant", "block: mask not handed on", 'params["attention"], heads, kv_heads, mask, position, base)', 'params["attention"], heads, kv_heads, None, position, base)'),
+    M("np.block", "twin", "block: position not handed on", 'params["attention"], heads, kv_heads, mask, position, base)', 'params["attention"], heads, kv_heads, mask)'),
     M("np.block", "invariant", "block: memory's mask not handed on", 'params["cross"], heads, kv_heads, memory_mask)', 'params["cross"], heads, kv_heads)'),
     M("np.block", "twin invariant", "block: always pre", "attend, wiring, alpha, eps)\n    cross", 'attend, "pre", alpha, eps)\n    cross'),
     M("np.block", "twin invariant", "block: the stream doubled before the feed-forward layer", "feed, wiring, alpha, eps)", "feed, wiring, 2 * alpha, eps)"),

@@ -18,14 +18,20 @@ from mutants import build, edited, source
 
 CHAPTER = {"gradcheck": "Chapter 0", "linear": "Chapter 0", "recurrent": "Chapter 1", "embedding": "Chapter 2",
            "position": "Chapter 3", "softmax": "Chapter 4", "attention": "Chapter 4", "mask": "Chapters 4 and 8",
-           "multihead": "Chapter 5", "norm": "Chapter 6", "residual": "Chapter 7", "block": "Chapter 9",
-           "loss": "Chapter 11", "optim": "Chapter 11", "vision": "Chapter 15", "flash": "Chapter 16"}
+           "multihead": "Chapter 5", "norm": "Chapter 6", "residual": "Chapter 7", "block": "Chapter 9", "model": "Chapter 10",
+           "loss": "Chapter 11", "optim": "Chapter 11", "train": "Chapter 11",
+           "sample": "Chapter 12", "generate": "Chapter 12", "translate": "Chapter 13", "pretrain": "Chapter 14",
+           "finetune": "Chapter 14", "vision": "Chapter 15", "flash": "Chapter 16"}
 NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "named_gradients"},
            "linear": {"init_linear"}, "attention": {"init_self_attention"},
            "loss": {"perplexity", "bits"}, "recurrent": {"receptive_field", "init_rnn", "init_conv1d"},
            "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
            "residual": {"deepnorm", "deviation"},  # pt takes them from np: plain numbers
+           "translate": {"loss_and_grads", "length_penalty"},
+           "pretrain": {"sentence_pairs", "pretrain_loss_and_grads", "init_pretrain"},
+           "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_classifier", "init_lora",
+                        "lora_grads", "lora_loss_and_grads"},
            "optim": {"init_state", "sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
                      "adamw_step", "adamw_step_", "decay_mask", "constant", "warmup_inverse_sqrt", "warmup_linear",
                      "warmup_cosine"}}
@@ -33,16 +39,24 @@ PT_ONLY = {"gradcheck": {"parity"}, "linear": {"Linear"}, "attention": {"fused_a
            "recurrent": {"RNN", "Conv1d", "GRU", "LSTM"}, "embedding": {"Embedding", "PatchEmbedding"},
            "position": {"LearnedPositions", "RelativeBias"}, "multihead": {"Multihead"},
            "norm": {"LayerNorm", "RMSNorm"}, "block": {"FeedForward", "Block"},
+           "model": {"Embed", "Encoder", "Decoder", "EncoderDecoder"}, "translate": {"loss_and_weight"},
+           "pretrain": {"MlmHead", "Pretraining"}, "finetune": {"Classifier", "Lora"},
            "optim": {"parameter_groups", "adamw", "set_lr"}}
 OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoidal", "shift_matrix", "alibi_slopes",
                                           "alibi_bias", "interleave_permutation", "positions_2d")}
-OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "dropout": ["training"], "init_weights": ["generator"]}
-OF_NUMPY = {"block": ["rng"], "dropout": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
+OF_TORCH |= {name: ["device"] for name in ("batch_pairs", "epoch", "greedy_search", "beam_search")}
+WITH_DROPOUT = ("dropout", "embed", "encoder", "decoder", "encoder_decoder", "translation_loss", "classify", "pretrain",
+                "classifier")  # a generator in NumPy, a mode in torch
+OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "init_weights": ["generator"],
+             "stack": ["training", "is_causal"]} | {name: ["training"] for name in WITH_DROPOUT}
+OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
+OF_NUMPY |= {name: ["rng"] for name in WITH_DROPOUT}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
            "leak_probe": {"rng": "generator"},  # each half has its own source of random numbers
+           "generate": {"rng": "generator"}, "stream": {"rng": "generator"}, "mask_tokens": {"rng": "generator"},
            "clip_by_global_norm": {"grads": "module"}}  # torch keeps the gradients in the parameters
-LINES = 220  # a module is read in one go
+LINES = 250  # a module is read in one go
 
 
 def halves(stem):
@@ -151,7 +165,8 @@ def loads_torch(code: str) -> bool:
 def test_the_numpy_half_never_imports_torch():
     """A reader without torch can run it; each call to forward and backward included."""
     everything = "\n".join(f"import byhand.np.{stem}" for stem in CHAPTER)
-    everything += "\nimport byhand.tree, byhand.config, byhand.data, byhand.guard"
+    everything += "\nimport byhand.tree, byhand.config, byhand.data, byhand.guard, byhand.ledger, byhand.initial"
+    everything += "\nimport byhand.metrics, byhand.text, byhand.gguf, byhand.gguf_text, byhand.pretrained, byhand.checkpoint"
     run = """
 import numpy as np
 from byhand.np.attention import attention_forward, attention_backward

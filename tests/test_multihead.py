@@ -31,6 +31,38 @@ def multihead_cases(rng):
                    {"heads": HEADS, "kv_heads": kv_heads, "mask": mask})
 
 
+def biased_cases(rng):
+    """A bias for each head, one for all, and one for each sequence, repeated along what it lacks."""
+    for lead, bias, kind in (((), (N, MEMORY), "none"), ((2, 4), (4, N, MEMORY), "padding"), ((2, 4), (2, 1, 1, MEMORY), "shared")):
+        inputs = {"Q": rng.normal(size=(*lead, N, D)), "K": rng.normal(size=(*lead, MEMORY, D)),
+                  "V": rng.normal(size=(*lead, MEMORY, D_M)), "bias": rng.normal(size=bias)}
+        yield Case(f"{lead}, bias {bias}", inputs, {"mask": mask_of(kind, rng, lead, N, MEMORY)})
+
+
+POSITIONS = ("rope", "rope_half", "alibi", "relative")
+
+
+def placed_params(rng, position, kv_heads=HEADS):
+    made = params_of(rng, kv_heads, d_m=D, d_k=4)  # with two features a head, there would be one pair and no base
+    return made | ({"table": rng.normal(size=(HEADS, 5))} if position == "relative" else {})
+
+
+def placed_cases(rng):
+    """Self-attention that knows positions; tokens and memory are two arrays here, so that each has its gradient."""
+    for i, position in enumerate(POSITIONS):
+        lead = LEAD[2 + i % 3]
+        inputs = {"X": rng.normal(size=(*lead, 6, D)), "M": rng.normal(size=(*lead, 6, D)),
+                  "params": placed_params(rng, position, (4, 2, 1, 2)[i])}
+        yield Case(f"{position}, rank {2 + i % 3}", inputs, {
+            "heads": HEADS, "kv_heads": (4, 2, 1, 2)[i], "mask": mask_of(("random", "shared")[i % 2], rng, lead, 6, 6),
+            "position": position, "base": (30.0, 10000.0)[i % 2]})
+
+
+def multihead_and_placed_cases(rng):
+    yield from multihead_cases(rng)
+    yield from placed_cases(rng)
+
+
 def head_sum_params(rng, heads=3, d=D, k=K, d_o=4):
     return {"U_q": rng.normal(size=(heads, d, k)), "U_k": rng.normal(size=(heads, d, k)),
             "V": rng.normal(size=(heads, d, d_o))}
@@ -60,7 +92,8 @@ def repeat_cases(rng):
 
 
 TWINS = [
-    Spec("multihead", "multihead", multihead_cases),
+    Spec("multihead", "multihead", multihead_and_placed_cases),
+    Spec("multihead", "biased_attention", biased_cases),
     Spec("multihead", "head_sum", head_sum_cases),
     Spec("multihead", "split_heads", split_cases),
     Spec("multihead", "merge_heads", merge_cases),
@@ -181,6 +214,37 @@ def order_is_not_seen(module):
     near(a, b, "permuted memory")
 
 
+def places_count_only_by_their_distance(module):
+    """With rope, alibi or relative biases, copies of a sequence further right see the same: outputs do not change.
+
+    The same tokens stand first among others that a mask hides, and then last; and order itself is seen.
+    """
+    tokens, other = normal(2, 4, D), normal(2, 3, D)
+    first, last = np.concatenate([tokens, other], axis=1), np.concatenate([other, tokens], axis=1)
+    mask = np.zeros((2, 7, 7), bool)
+    mask[0, :4, :4] = mask[1, 3:, 3:] = True
+    for position in POSITIONS:
+        params = placed_params(rng(), position)
+        attend = lambda X, m, position=position, params=params: module.multihead_forward(  # noqa: E731
+            X, X, params, HEADS, None, m, position, 50.0)[0]
+        near(attend(first, mask[0])[:, :4], attend(last, mask[1])[:, 3:], f"{position}: moved")
+        turned = np.roll(attend(np.roll(tokens, 1, axis=1), None), -1, axis=1)  # a mirror image would not do for alibi
+        assert np.abs(turned - attend(tokens, None)).max() > 1e-3, f"{position}: order is not seen"
+
+
+def alibi_and_relative_are_biases(module):
+    """ALiBi is −slope · distance on the scores of each head, and so is a table that holds just that."""
+    X, params, reach = normal(2, 6, D), params_of(rng(), d_m=D), 5
+    slopes = 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)
+    table = -slopes[:, None] * np.abs(np.arange(-reach, reach + 1))
+    a = module.multihead_forward(X, X, params, HEADS, position="alibi")[0]
+    b = module.multihead_forward(X, X, params | {"table": table}, HEADS, position="relative")[0]
+    near(a, b, "the same bias, twice")
+    far = self_attention(module, X, params)
+    assert np.abs(a - far).max() > 1e-3
+    near(module.multihead_forward(X, X, params | {"table": 0 * table}, HEADS, position="relative")[0], far, "no bias")
+
+
 def self_attention_adds_both_gradients(module):
     """One array in two roles: its gradient is dX + dM, and neither alone."""
     params = params_of(rng(), d_m=D)
@@ -238,6 +302,7 @@ def init_is_lecun_whatever_the_heads(module):
         assert x.dtype == np.float32 and (name[0] == "W" or not x.any())
         if name[0] == "W":
             near(x.std() * np.sqrt(len(x)), 1, f"deviation of {name} and 1/√d_in", 0.03)
+    assert module.init_multihead(rng(), 4, 2, reach=3)["table"].shape == (2, 7)
     assert list(module.init_multihead(rng(), 4, 2, bias=False)) == ["W_q", "W_k", "W_v", "W_o"]
     assert module.init_multihead(rng(), 5, 2, d_k=3, dtype=np.float64)["W_o"].dtype == np.float64
 
@@ -252,10 +317,21 @@ ROWS = [
     ("multihead_forward", ValueError, "multihead: params has W_q", X_, M_, {"W_q": P_["W_q"]}, 4),
     ("multihead_forward", ValueError, r"mask has shape \(2, 7\), expected", X_, M_, P_, 4, None, np.ones((2, 7), bool)),
     ("multihead_forward", TypeError, "mask has dtype (torch.)?float64", X_, M_, P_, 4, None, normal(3, 7)),
+    ("multihead_forward", ValueError, "multihead: position is 'sinus', expected one of none, rope", X_, X_, P_, 4, None, None, "sinus"),
+    ("multihead_forward", ValueError, "multihead: position is 'rope' with 3 queries and 7 keys, expected as many", X_, M_, P_, 4, None,
+     None, "rope"),
+    ("multihead_forward", ValueError, "multihead: params has W_q, .*, expected .*, table", X_, X_, params_of(rng(), d_m=D), 4, None, None,
+     "relative"),
+    ("multihead_forward", ValueError, "multihead: params has .*, table, expected", X_, X_, placed_params(rng(), "relative"), 4),
+    ("multihead_forward", ValueError, r"params\['table'\] has shape \(3, 5\), expected \(4, 5\)", X_, X_,
+     params_of(rng(), d_m=D) | {"table": normal(3, 5)}, 4, None, None, "relative"),
+    ("biased_attention_forward", ValueError, r"biased_attention: shape of bias is \(7, 3\), expected a shape that repeats to \(2, 3, 7\)",
+     X_, normal(2, 7, D), normal(2, 7, D), normal(7, 3)),
+    ("biased_attention_forward", TypeError, "biased_attention: bias has dtype", X_, X_, X_, np.ones((3, 3), int)),
     ("head_sum_forward", ValueError, r"head_sum: params\['U_k'\] has shape \(2, 5, 2\)", X_, S_ | {"U_k": S_["U_k"][:2]}),
     ("head_sum_forward", ValueError, "head_sum: params has U_q, V, expected U_q, U_k, V", X_, {"U_q": S_["U_q"], "V": S_["V"]}),
     ("split_heads", ValueError, r"split_heads: X has shape \(2, 3, 5\), expected features that 2 heads can share", X_, 2),
-    ("merge_heads", ValueError, r"merge_heads: Z has shape \(3, 5\), expected at least", X_[0]),
+    ("merge_heads", ValueError, r"merge_heads: Z has 2 axes, expected at least 3", X_[0]),
 ]
 refused = refusals(
     *ROWS,
@@ -284,19 +360,21 @@ refused_by_torch = refusals(
 
 def module_is_the_function(module):
     """Multihead holds the tree of init_multihead; output and gradients are those of the NumPy half."""
-    for options, fixed in (({}, {}), ({"bias": False}, {"is_causal": True}), ({"kv_heads": 2, "d_k": 3}, {})):
-        net = module.Multihead(8, HEADS, **options)
+    for options, fixed, place in (({}, {}, {}), ({"bias": False}, {"is_causal": True}, {}), ({"kv_heads": 2, "d_k": 3}, {}, {}),
+                                  ({}, {"is_causal": True}, {"position": "rope", "base": 30.0}),
+                                  ({"reach": 2}, {"is_causal": True}, {"position": "relative"})):
+        net = module.Multihead(8, HEADS, **options, **place)
         made = np_multihead.init_multihead(rng(), 8, HEADS, **options)
         held = tree.from_torch(net)
         assert {k: (v.shape, v.dtype) for k, v in held.items()} == {k: (v.shape, v.dtype) for k, v in made.items()}
         assert list(held) == list(made)
         for name, p in net.named_parameters():
-            assert name[0] == "W" or not p.any()
+            assert name[0] == "W" or not p.any(), name
             p.data = torch.tensor(rng().normal(size=p.shape) / 2)
 
-        def forward(X, params, kv_heads=net.kv_heads, fixed=fixed):
+        def forward(X, params, kv_heads=net.kv_heads, fixed=fixed, place=place):
             mask = np.tri(6, dtype=bool) if fixed else None
-            return np_multihead.multihead_forward(X, X, params, HEADS, kv_heads, mask)
+            return np_multihead.multihead_forward(X, X, params, HEADS, kv_heads, mask, **place)
 
         def backward(dO, cache):
             dX, dM, grads = np_multihead.multihead_backward(dO, cache)
@@ -323,7 +401,7 @@ def one_product_or_three(module):
 INVARIANTS = {
     "np.multihead": [*habits(TWINS), equals_the_layer_of_torch, merging_inverts_splitting, sharing_is_undone_by_a_sum,
                      no_token_sees_a_later_one, order_is_not_seen, self_attention_adds_both_gradients, heads_are_a_sum,
-                     grouped_heads_share_weights, init_is_lecun_whatever_the_heads, refused],
+                     places_count_only_by_their_distance, alibi_and_relative_are_biases, grouped_heads_share_weights, init_is_lecun_whatever_the_heads, refused],
     "pt.multihead": [merging_inverts_splitting, module_is_the_function, one_product_or_three, refused_by_torch],
 }
 
@@ -350,12 +428,29 @@ MUTANTS = [
     M("np.multihead", "slope twin invariant", "K and V swapped", "K, k = linear_forward(M, params[\"W_k\"], params.get(\"b_k\"))",
       "K, k = linear_forward(M, params[\"W_v\"], params.get(\"b_v\"))", "V, v = linear_forward(M, params[\"W_v\"], params.get(\"b_v\"))",
       "V, v = linear_forward(M, params[\"W_k\"], params.get(\"b_k\"))"),
-    M("np.multihead", "twin invariant", "K and V swapped, and their gradients", "K, V = (repeat_heads(", "V, K = (repeat_heads(",
+    M("np.multihead", "twin invariant", "K and V swapped, and their gradients", "K, V = repeat_heads(K", "V, K = repeat_heads(K",
       "dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))", "dV, dK = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))"),
     M("np.multihead", "slope twin invariant", "mask without an axis for the heads", "return np.expand_dims(mask, -3) if", "return mask if"),
-    M("np.multihead", "twin invariant", "mask forgotten", "K, V, over_heads(mask, X.ndim))", "K, V)"),
-    M("np.multihead", "twin invariant", "scaled by the width of all heads, not of one", "split_heads(Q, heads), K, V, over_heads(mask, X.ndim))",
-      "split_heads(Q, heads), K, V, over_heads(mask, X.ndim), 1 / math.sqrt(Q.shape[-1]))"),
+    M("np.multihead", "twin invariant", "mask forgotten", "attention_forward(Q, K, V, mask)\n    O", "attention_forward(Q, K, V)\n    O"),
+    M("np.multihead", "twin invariant", "scaled by the width of all heads, not of one", "attention_forward(Q, K, V, mask)\n    O",
+      "attention_forward(Q, K, V, mask, 1 / math.sqrt(heads * Q.shape[-1]))\n    O"),
+    M("np.multihead", "slope twin", "rope: the gradient of the keys not turned back",
+      "dQ, dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1])", "dQ = rope_backward(dQ, turn[0])"),
+    M("np.multihead", "twin invariant", "rope: the keys not turned, nor their gradient", "        K, turn_k = rope_forward(K, base=base", "        _, turn_k = rope_forward(K, base=base",
+      "dQ, dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1])", "dQ = rope_backward(dQ, turn[0])"),
+    M("np.multihead", "twin", "rope: base not handed on", "Q, turn_q = rope_forward(Q, base=base,", "Q, turn_q = rope_forward(Q,",
+      "K, turn_k = rope_forward(K, base=base,", "K, turn_k = rope_forward(K,"),
+    M("np.multihead", "twin", "rope: neighbour pairs taken for halves", 'Q, turn_q = rope_forward(Q, base=base, interleaved=position == "rope")',
+      'Q, turn_q = rope_forward(Q, base=base, interleaved=position != "rope")', 'K, turn_k = rope_forward(K, base=base, interleaved=position == "rope")',
+      'K, turn_k = rope_forward(K, base=base, interleaved=position != "rope")'),
+    M("np.multihead", "twin invariant", "alibi: the heads in reverse", "(alibi_bias(heads, n), None)", "(alibi_bias(heads, n)[::-1], None)"),
+    M("np.multihead", "twin invariant", "alibi: distance rewarded", "(alibi_bias(heads, n), None)", "(-alibi_bias(heads, n), None)"),
+    M("np.multihead", "slope twin", "relative: the table gets no gradient", 'grads["table"] = relative_bias_backward(dB, bias)', 'grads["table"] = 0 * relative_bias_backward(dB, bias)'),
+    M("np.multihead", "slope twin", "bias: its gradient scaled as the scores are", "A.mT @ dO, dbias", "A.mT @ dO, scale * dbias"),
+    M("np.multihead", "slope twin", "bias: its gradient that of one sequence", "dS, dbias = add_backward(softmax_backward(dO @ V.mT, SoftmaxCache(A)), cache.add)",
+      "dS, dbias = add_backward(softmax_backward(dO @ V.mT, SoftmaxCache(A)), cache.add)\n    dbias = dbias / max(1, dS[0].size // dbias.size)"),
+    M("np.multihead", "slope twin", "bias: added, then scaled", "add_forward(scale * (Q @ K.mT), bias)", "add_forward(scale * (Q @ K.mT), scale * bias)"),
+    M("np.multihead", "twin invariant", "bias: the mask forgotten", "A, _ = softmax_forward(S, mask)", "A, _ = softmax_forward(S)"),
     M("np.multihead", "slope twin invariant", "W_o forgotten in the backward's biases", '"W_o": dW_o, "b_o": db_o}', '"W_o": dW_o, "b_o": None}'),
     M("np.multihead", "twin invariant", "queries without their bias", 'params["W_q"], params.get("b_q"))', 'params["W_q"], 0 * params["b_q"] if "b_q" in params else None)',
       '"b_q": db_q', '"b_q": 0 * db_q if db_q is not None else None'),
@@ -373,7 +468,10 @@ MUTANTS = [
     M("pt.multihead", "invariant", "one product: biases of Q, K and V lost", "torch.cat(W, dim=1), torch.cat(b))", "torch.cat(W, dim=1))"),
     M("pt.multihead", "twin invariant", "shared keys: heads grouped in turn", "Y.repeat_interleave(times, dim=-3)", "torch.cat([Y] * times, dim=-3)"),
     M("pt.multihead", "twin", "head_sum: mean over heads", "return Z.sum(dim=-3)", "return Z.mean(dim=-3)"),
-    M("pt.multihead", "invariant", "module: is_causal not handed on", "self.kv_heads, mask, is_causal)", "self.kv_heads, mask)"),
+    M("pt.multihead", "invariant", "module: is_causal not handed on", "self.base,\n                         is_causal)", "self.base)"),
+    M("pt.multihead", "invariant", "module: position not handed on", "mask, self.position, self.base", 'mask, "none", self.base'),
+    M("pt.multihead", "invariant", "is_causal forgotten beside a bias", "        if is_causal:\n", "        if False:\n"),
+    M("pt.multihead", "twin invariant", "bias: added, then scaled", "softmax(Q @ K.mT / math.sqrt(Q.shape[-1]) + bias, mask)", "softmax((Q @ K.mT + bias) / math.sqrt(Q.shape[-1]), mask)"),
     M("pt.multihead", "invariant", "module: weights of unit variance", " / math.sqrt(d_in)))", "))"),
     M("pt.multihead", "invariant", "module: d that the heads cannot share is let in", "if d_k is None and d % heads:", "if False:"),
 ]

@@ -47,6 +47,7 @@ def rope_cases(rng):
 
 TWINS = [
     Spec("position", "frequencies", only({"d": 6}, {"d": 10, "base": 50.0})),
+    Spec("position", "sinusoidal_at", only({"positions": np.array([4, 0, 7]), "d": 6}, {"positions": np.array([[1, 3], [2, 9]]), "d": 4, "base": 50.0})),
     Spec("position", "sinusoidal", only({"n": 9, "d": 6}, {"n": 5, "d": 8, "base": 100.0, "offset": 3})),
     Spec("position", "shift_matrix", only({"delta": 7, "d": 6}, {"delta": -2.5, "d": 8, "base": 100.0})),
     Spec("position", "add_positions", positions_cases(4)),
@@ -65,6 +66,9 @@ def sinusoids_by_loops(module):
     loops = [[wave[k % 2](p / 10000 ** (2 * (k // 2) / 12)) for k in range(12)] for p in range(9)]
     near(module.sinusoidal(9, 12), loops, "sinusoids")
     same(module.sinusoidal(5, 12, offset=4), module.sinusoidal(9, 12)[4:], "sinusoids from an offset")
+    picked = np.array([[8, 1], [0, 3]])
+    at = module.sinusoidal_at(torch.tensor(picked) if module.__name__.startswith("byhand.pt") else picked, 12)
+    same(at, module.sinusoidal(9, 12)[picked], "sinusoids of some positions")
 
 
 def a_shift_is_a_rotation(module):
@@ -214,8 +218,8 @@ INVARIANTS = {
 MUTANTS = [
     M("np.position", "twin invariant", "sinusoids: base 1,000", "base ** (-2 * np.arange(d // 2) / d)", "(base / 10) ** (-2 * np.arange(d // 2) / d)"),
     M("np.position", "twin invariant", "sinusoids: 2i doubled", "base ** (-2 * np.arange(d // 2) / d)", "base ** (-4 * np.arange(d // 2) / d)"),
-    M("np.position", "twin invariant", "sinusoids: counted from one", "angle = np.arange(offset, offset + n)[:, None] * frequencies", "angle = np.arange(offset + 1, offset + n + 1)[:, None] * frequencies"),
-    M("np.position", "twin invariant", "sinusoids: all sines, then all cosines", "np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(n, d)", "np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)"),
+    M("np.position", "twin invariant", "sinusoids: counted from one", "sinusoidal_at(np.arange(offset, offset + n), d, base)", "sinusoidal_at(np.arange(offset + 1, offset + n + 1), d, base)"),
+    M("np.position", "twin invariant", "sinusoids: all sines, then all cosines", "np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(*positions.shape, d)", "np.concatenate([np.sin(angle), np.cos(angle)], axis=-1)"),
     M("np.position", "twin invariant", "shift: the rotation of the column convention", "M[odd, even] = np.sin(angle)\n    M[even, odd] = -np.sin(angle)", "M[odd, even] = -np.sin(angle)\n    M[even, odd] = np.sin(angle)"),
     M("np.position", "slope twin invariant", "add: the positions forgotten", "return add_forward(X, P)", "return add_forward(X, 0 * P)"),
     M("np.position", "twin invariant", "concat: positions first", "np.concatenate([X, P], axis=-1), ConcatCache", "np.concatenate([P, X], axis=-1), ConcatCache",
@@ -253,7 +257,7 @@ MUTANTS = [
     M("pt.position", "twin invariant", "RoPE: pairs exchanged", "if interleaved else X.chunk(2, dim=-1)", "if not interleaved else X.chunk(2, dim=-1)"),
     M("pt.position", "twin", "ALiBi: between slopes start one late", "1 + 2 * torch.arange(H - whole)", "3 + 2 * torch.arange(H - whole)"),
     M("pt.position", "invariant", "RoPE: angles in float32", "angle = positions[..., None] * omega", "angle = positions[..., None].to(X.dtype) * omega.to(X.dtype)"),
-    M("pt.position", "invariant", "sinusoids: made on the CPU, whatever was asked", "torch.arange(offset, offset + n, device=device).double()", "torch.arange(offset, offset + n).double()"),
+    M("pt.position", "invariant", "sinusoids: made on the CPU, whatever was asked", "sinusoidal_at(torch.arange(offset, offset + n, device=device)", "sinusoidal_at(torch.arange(offset, offset + n)"),
     M("pt.position", "invariant", "module: offset forgotten", "return learned_positions(self.table, n, offset)", "return learned_positions(self.table, n)"),
     M("pt.position", "invariant", "module: number of keys forgotten", "return relative_bias(self.table, n, m, offset)", "return relative_bias(self.table, n, None, offset)"),
     M("pt.position", "invariant", "module: the bias starts at random", "nn.Parameter(torch.zeros(H, 2 * reach + 1))", "nn.Parameter(torch.randn(H, 2 * reach + 1))"),

@@ -19,7 +19,8 @@ def _kind(x) -> str:
 
 def _autocast(x) -> bool:
     """Whether torch is to choose the precision of each operation, so that they meet in several."""
-    return sys.modules["torch"].is_autocast_enabled(x.device.type)
+    torch, device = sys.modules["torch"], x.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)  # the device meta has none
 
 
 def _is_tensor(x) -> bool:
@@ -60,6 +61,10 @@ FLOATING = {"array": floats, "tensor": tensors}  # by half: what computes with a
 def finite(where: str, **arrays) -> None:
     """No NaN and no infinity: either would spread through a softmax without a sound."""
     for name, x in arrays.items():
+        if _squares_add_up(x):
+            continue
+        if x.dtype.kind not in "fiu":
+            raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected floating point")
         ok = np.isfinite(x)
         if not ok.all():
             at = tuple(int(i) for i in np.argwhere(~ok)[0])
@@ -93,6 +98,8 @@ def shape(where: str, name: str, got, expected) -> None:
 
 def repeats(where: str, name: str, small, big) -> None:
     """An array of shape `small` can be repeated, by NumPy's rules, to exactly `big`."""
+    if not isinstance(small, list | tuple) or not all(map(_whole, small)):
+        raise TypeError(f"{where}: {name} is {small!r}, expected a tuple of whole numbers")
     small, big = tuple(small), tuple(big)
     tail = big[len(big) - len(small):] if len(small) <= len(big) else ()
     if len(small) > len(big) or any(k not in (1, n) for k, n in zip(small, tail, strict=True)):
@@ -173,11 +180,11 @@ def mask_over(where: str, mask, scores, half: str) -> None:
         raise ValueError(f"{where}: mask has shape {got}, expected {shapes}, with 1 for a shared axis but the last")
 
 
-def scores(where: str, S, mask=None, *, half: str = "array") -> None:
+def scores(where: str, S, mask=None, *, half: str = "array", name: str = "S") -> None:
     """Scores with at least one entry along the last axis, and a mask that fits them."""
-    FLOATING[half](where, 1, S=S)
+    FLOATING[half](where, 1, **{name: S})
     if S.shape[-1] == 0:
-        raise ValueError(f"{where}: S has shape {tuple(S.shape)}, expected at least 1 entry along the last axis")
+        raise ValueError(f"{where}: {name} has shape {tuple(S.shape)}, expected at least 1 entry along the last axis")
     if mask is not None:
         mask_over(where, mask, S.shape, half)
 
@@ -267,7 +274,7 @@ def block(where: str, tree, M) -> None:
     """The subtrees of a block: {attention, norm_1, ff, norm_2}, and with a memory {cross, norm_c} too."""
     names = {"attention", "norm_1", "ff", "norm_2"} | ({"cross", "norm_c"} if M is not None else set())
     if not isinstance(tree, dict) or set(tree) != names:
-        got = ", ".join(sorted(tree)) if isinstance(tree, dict) else _kind(tree)
+        got = ", ".join(sorted(map(str, tree))) if isinstance(tree, dict) else _kind(tree)
         raise ValueError(f"{where}: params has {got}, expected {', '.join(sorted(names))}"
                          + ("" if M is not None else " (cross and norm_c come with a memory M)"))
 
@@ -278,7 +285,7 @@ def recurrent(where: str, X, tree, h0=None, half: str = "array") -> None:
     params(where, tree, ["W_x", "W_h", "b"], X=X)
     h = tree["W_h"].shape[-1]
     shapes(where, tree, W_x=(X.shape[-1], h), W_h=(h, h), b=(h,))
-    count(where, tokens=X.shape[-2])
+    count(where, **{"number of tokens of X": X.shape[-2]})
     if h0 is not None:
         FLOATING[half](where, 1, X=X, h0=h0)
         shape(where, "h0", h0.shape, (*X.shape[:-2], h))
@@ -288,27 +295,28 @@ def conv1d(where: str, X, W, b, dilation: int, half: str = "array") -> None:
     """Tokens X (*B, n, d_in), a kernel W (k, d_in, d_out) and a bias over them."""
     FLOATING[half](where, 2, X=X, W=W)
     shape(where, "W", W.shape, (*W.shape[:1], X.shape[-1], *W.shape[-1:]))
-    count(where, taps=W.shape[0], dilation=dilation)
+    count(where, **{"number of taps of W": W.shape[0], "dilation": dilation})
     if b is not None:
         FLOATING[half](where, 1, X=X, b=b)
         shape(where, "b", b.shape, W.shape[-1:])
 
 
-def shapes(where: str, tree, **expected) -> None:
+def shapes(where: str, tree, called: str = "params", **expected) -> None:
     """Each parameter that is there has its shape."""
     for name, x in tree.items():
-        shape(where, f"params[{name!r}]", x.shape, expected[name])
+        shape(where, f"{called}[{name!r}]", x.shape, expected[name])
 
 
-def params(where: str, tree, names: list, optional=(), **like) -> None:
+def params(where: str, tree, names: list, optional=(), called: str = "params", **like) -> None:
     """A flat dict with these names, some of them optional, of arrays of the half and the dtype of `like`."""
     if not isinstance(tree, dict):
-        raise TypeError(f"{where}: params is {_kind(tree)}, expected a dict with {', '.join(names)}")
+        raise TypeError(f"{where}: {called} is {_kind(tree)}, expected a dict with {', '.join(names)}")
     missing = [name for name in names if name not in tree and name not in optional]
     if missing or tree.keys() - set(names):
-        raise ValueError(f"{where}: params has {', '.join(map(str, tree)) or 'no names'}, expected {', '.join(names)}")
+        got = ", ".join(map(str, tree)) or "no names"
+        raise ValueError(f"{where}: {called} has {got}, expected {', '.join(names)}")
     check = tensors if _is_tensor(next(iter((*like.values(), *tree.values())))) else floats
-    check(where, 1, **like, **{f"params[{name!r}]": x for name, x in tree.items()})
+    check(where, 1, **like, **{f"{called}[{name!r}]": x for name, x in tree.items()})
 
 
 def multiple(where: str, of: int, **values) -> None:
@@ -337,10 +345,10 @@ def tiles(where: str, Q, K, is_causal, block) -> None:
                          "expected as many of each")
 
 
-def tokens(where: str, X, mask, half: str = "array") -> None:
+def tokens(where: str, X, mask, half: str = "array", name: str = "X") -> None:
     """At least one token in X (*B, n, d), and a mask (*B, n) of the real ones."""
-    FLOATING[half](where, 2, X=X)
-    count(where, **{"number of tokens": X.shape[-2]})
+    FLOATING[half](where, 2, **{name: X})
+    count(where, **{f"number of tokens of {name}": X.shape[-2]})
     if mask is not None:
         boolean(where, mask, half)
         shape(where, "mask", mask.shape, X.shape[:-1])
@@ -349,9 +357,10 @@ def tokens(where: str, X, mask, half: str = "array") -> None:
 def layers(where: str, layers, half: str = "array") -> None:
     """Weights (*B, H, n, n) of one layer or more, all of one shape."""
     if not isinstance(layers, list | tuple) or not layers:
-        raise ValueError(f"{where}: layers is {_kind(layers)} of length {len(layers)}, expected a list of weights")
+        length = f" of length {len(layers)}" if hasattr(layers, "__len__") else ""
+        raise ValueError(f"{where}: layers is {_kind(layers)}{length}, expected a list of weights")
+    FLOATING[half](where, 3, **{f"layers[{i}]": A for i, A in enumerate(layers)})
     for i, A in enumerate(layers):
-        FLOATING[half](where, 3, **{f"layers[{i}]": A})
         shape(where, f"layers[{i}]", A.shape, (*layers[0].shape[:-1], layers[0].shape[-2]))
 
 
@@ -491,7 +500,8 @@ def room(where: str, ids, batch: int, n_max: int, length: int) -> None:
     if ids.ndim != 2 or ids.shape[0] != batch or not ids.shape[1]:
         raise ValueError(f"{where}: ids has shape {tuple(ids.shape)}, expected {batch} rows of at least 1 token")
     if length + ids.shape[1] > n_max:
-        raise ValueError(f"{where}: ids has {ids.shape[1]} new tokens a row but kv has {length} of {n_max} already")
+        raise ValueError(f"{where}: ids has {ids.shape[1]} new tokens a row, expected at most {n_max - length}: "
+                         f"kv has {length} of {n_max}")
 
 
 def prompts(where: str, prompts, config, steps, stop, temperature, half: str = "array") -> None:
@@ -508,6 +518,130 @@ def prompts(where: str, prompts, config, steps, stop, temperature, half: str = "
     if n + steps - 1 > config.n_max:
         raise ValueError(f"{where}: steps is {steps} after a prompt of {n}, expected at most {config.n_max - n + 1}")
     indices(where, "stop", np.array(list(stop), np.int64), config.vocab)
+
+
+def pairs(where: str, pairs, pad, bos, eos) -> None:
+    """At least one (source, target) of whole numbers; three different marks, none of them where it would mean more."""
+    marks = {"pad": pad, "bos": bos, "eos": eos}
+    count(where, low=0, **marks)
+    if len(set(marks.values())) < 3:
+        raise ValueError(f"{where}: pad, bos and eos are {pad}, {bos} and {eos}, expected three different ids")
+    count(where, **{"number of pairs": len(pairs)})
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(f"{where}: pairs[{i}] is {_kind(pair)}, expected (source, target)")
+        for side, ids, barred in zip(("source", "target"), pair, (["pad"], list(marks)), strict=True):
+            if not isinstance(ids, list | tuple | np.ndarray):
+                raise TypeError(f"{where}: {side} {i} is {_kind(ids)}, expected a list of ids")
+            ids = np.asarray(ids) if len(ids) else np.zeros(0, int)
+            indices(where, f"{side} {i}", ids, FAR)
+            shape(where, f"{side} {i}", ids.shape, (ids.size,))
+            for name in barred:
+                if marks[name] in ids:
+                    raise ValueError(f"{where}: {side} {i} holds {name}, which is {marks[name]}, expected words alone")
+        if not len(pair[0]):
+            raise ValueError(f"{where}: source {i} has 0 ids, expected at least 1")
+
+
+def search(where: str, bos, eos, max_len, **counts) -> None:
+    """Two different marks and positive numbers."""
+    count(where, low=0, bos=bos, eos=eos)
+    count(where, max_len=max_len, **counts)
+    if bos == eos:
+        raise ValueError(f"{where}: bos and eos are both {bos}, expected two different ids")
+
+
+def log_p(where: str, Y, rows: int, eos: int, half: str = "array") -> None:
+    """What a step gave: log probabilities (rows, V), none of them positive, EOS among the words; −∞ is allowed."""
+    cleared = isinstance(Y, np.ndarray) and np.issubdtype(Y.dtype, np.floating)
+    FLOATING[half](where, 2, **{"what step gave": np.where(Y == -np.inf, 0, Y) if cleared else Y})
+    if Y.ndim != 2 or Y.shape[0] != rows or Y.shape[1] <= eos:
+        raise ValueError(f"{where}: what step gave has shape {tuple(Y.shape)}, expected ({rows}, V), V more than {eos}")
+    if half == "array" and Y.max() > 1e-3:
+        raise ValueError(f"{where}: what step gave holds {Y.max()}, expected log probabilities, at most 0")
+    if half == "array" and not (Y > -np.inf).any(axis=-1).all():
+        raise ValueError(f"{where}: what step gave has a row of −∞ alone, expected a word that may come")
+
+
+def batches(where: str, batches) -> None:
+    """A list of one micro-batch or more; an array would be taken apart row by row."""
+    if not isinstance(batches, list | tuple):
+        raise TypeError(f"{where}: batches is {_kind(batches)}, expected a list of micro-batches")
+    if not batches:
+        raise ValueError(f"{where}: batches is empty, expected at least 1 micro-batch")
+
+
+def _squares_add_up(x) -> bool:
+    """Quick: a finite sum of squares has finite terms. False says nothing, since large numbers overflow."""
+    flat = np.ravel(x, order="K")  # a view of an array without gaps
+    with np.errstate(over="ignore", invalid="ignore"):
+        return flat.dtype.kind == "f" and bool(np.isfinite(flat @ flat))
+
+
+def scalar(where: str, **values) -> None:
+    """Each value is a finite number, or an array without axes that holds one."""
+    for name, x in values.items():
+        if isinstance(x, np.ndarray):
+            shape(where, name, x.shape, ())
+            floats(where, 0, **{name: x})
+        else:
+            number(where, **{name: x})
+
+
+def generator(where: str, rng) -> None:
+    """A source of random numbers, or None."""
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        raise TypeError(f"{where}: rng is {_kind(rng)}, expected a NumPy Generator or None")
+
+
+def state(where: str, state, *names: str) -> None:
+    """What an optimiser keeps between steps: an array t that counts them, and trees of these names."""
+    if not isinstance(state, dict) or state.keys() != {"t", *names}:
+        got = ", ".join(map(str, state)) or "nothing" if isinstance(state, dict) else _kind(state)
+        raise ValueError(f"{where}: state has {got}, expected t, {', '.join(names)}, as from init_state")
+    t = state["t"]
+    if not isinstance(t, np.ndarray) or t.shape != () or not np.issubdtype(t.dtype, np.integer) or t < 0:
+        raise ValueError(f"{where}: t of state is {t!r}, expected an array without axes that counts steps")
+
+
+def flag(where: str, **values) -> None:
+    """Each value is True or False: whatever else has a truth of its own was meant for another argument."""
+    for name, x in values.items():
+        if not isinstance(x, bool | np.bool_):
+            raise TypeError(f"{where}: {name} is {_kind(x)}, expected bool")
+
+
+def axes(where: str, axes, X) -> None:
+    """Different axes of X, with at least one entry along each."""
+    rank = X.ndim
+    if not isinstance(axes, list | tuple) or not axes or not all(map(_whole, axes)):
+        raise TypeError(f"{where}: axes is {axes!r}, expected a tuple of whole numbers")
+    if any(not -rank <= i < rank for i in axes) or len({i % rank for i in axes}) < len(axes):
+        raise ValueError(f"{where}: axes is {axes}, expected different axes of {rank}")
+    if any(X.shape[i] == 0 for i in axes):
+        raise ValueError(f"{where}: X has shape {tuple(X.shape)}, expected at least 1 entry along the axes {axes}")
+
+
+def chosen(where: str, name: str, ids, size: int) -> None:
+    """A list of whole numbers in 0 … size − 1."""
+    if not isinstance(ids, list | tuple | set | range | np.ndarray) or not all(map(_whole, ids)):
+        raise TypeError(f"{where}: {name} is {ids!r}, expected a list of whole numbers")
+    for i in ids:
+        if not 0 <= i < size:
+            raise ValueError(f"{where}: {name} holds {i}, expected whole numbers from 0 to {size - 1}")
+
+
+def head_sum(where: str, X, tree, half: str = "array") -> None:
+    """Tokens X (*B, n, d) and heads {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}."""
+    FLOATING[half](where, 2, X=X)
+    params(where, tree, ["U_q", "U_k", "V"], X=X)
+    FLOATING[half](where, 3, **{f"params[{name!r}]": x for name, x in tree.items()})
+    (H, d, k), d_o = (tree["U_q"].shape[0], X.shape[-1], tree["U_q"].shape[-1]), tree["V"].shape[-1]
+    shapes(where, tree, U_q=(H, d, k), U_k=(H, d, k), V=(H, d, d_o))
+
+
+def _whole(x) -> bool:
+    return isinstance(x, numbers.Integral) and not isinstance(x, bool)
 
 
 def _a(half):

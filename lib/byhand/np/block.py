@@ -47,6 +47,7 @@ def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float
 
 def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float[Array, "*S"]:
     """dX = dY ∘ f'(X)."""
+    guard.floats("activation_backward", 1, X=cache.X, dY=dY)
     guard.shape("activation_backward", "dY", dY.shape, cache.X.shape)
     return dY * cache.slope
 
@@ -101,6 +102,8 @@ def dropout_forward(
 ) -> tuple[Float[Array, "*S"], DropoutCache]:
     """Each entry is 0 with probability p, else divided by 1 − p, so that its mean stays; rng None switches it off."""
     guard.floats("dropout", 1, X=X)
+    guard.number("dropout", p=p)
+    guard.generator("dropout", rng)
     if not 0 <= p < 1:
         raise ValueError(f"dropout: p is {p}, expected at least 0 and less than 1")
     if rng is None or p == 0:

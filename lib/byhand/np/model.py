@@ -22,7 +22,7 @@ from byhand.np.embedding import (
 from byhand.np.linear import GatherCache, LinearCache, gather_backward, gather_forward, linear_backward, linear_forward
 from byhand.np.mask import causal_mask, combine_masks
 from byhand.np.norm import NormCache, RMSNormCache
-from byhand.np.position import sinusoidal
+from byhand.np.position import sinusoidal_at
 from byhand.np.residual import norm_backward, norm_forward
 from byhand.tree import map_tree
 
@@ -60,7 +60,7 @@ def embed_forward(
         P, of_place = gather_forward(params["positions"]["table"], np.broadcast_to(positions, ids.shape))
         X = X + P
     elif config.position == "sinusoidal":
-        X = X + sinusoidal(positions.max() + 1, config.d, config.base).astype(X.dtype)[positions]
+        X = X + sinusoidal_at(positions, config.d, config.base).astype(X.dtype)
     if config.embedding_norm:
         X, norm = norm_forward(X, params["norm"], config.eps)
     X, dropout = dropout_forward(X, config.p, rng)

@@ -34,18 +34,18 @@ Params = dict[str, Float[Array, "..."]]
 
 def split_heads(X: Float[Array, "*B n w"], heads: int) -> Float[Array, "*B H n k"]:
     """Cut the features into heads, then bring the head axis before the tokens. A view, no copy."""
+    guard.floats("split_heads", 2, X=X)
     guard.count("split_heads", heads=heads)
-    if X.ndim < 2 or X.shape[-1] % heads:
+    if X.shape[-1] % heads:
         raise ValueError(f"split_heads: X has shape {X.shape}, expected features that {heads} heads can share")
-    return np.swapaxes(X.reshape(*X.shape[:-1], heads, -1), -3, -2)
+    return np.swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2)
 
 
 def merge_heads(Z: Float[Array, "*B H n k"]) -> Float[Array, "*B n w"]:
     """The inverse of `split_heads`: first the axes back, then the reshape; a reshape alone would mix tokens."""
-    if Z.ndim < 3:
-        raise ValueError(f"merge_heads: Z has shape {Z.shape}, expected at least (H, n, k)")
-    Z = np.swapaxes(Z, -3, -2)
-    return Z.reshape(*Z.shape[:-2], -1)
+    guard.floats("merge_heads", 3, Z=Z)
+    *lead, H, n, k = Z.shape
+    return np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k)
 
 
 class BiasedAttentionCache(NamedTuple):
@@ -75,6 +75,7 @@ def biased_attention_backward(
 ) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"], Float[Array, "..."]]:
     """dQ, dK, dV, dbias; the scale stands on the product alone, so dbias is dS, summed over what was repeated."""
     Q, K, V, A, scale = cache.attention
+    guard.floats("biased_attention_backward", 2, Q=Q, dO=dO)
     guard.shape("biased_attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
     dS, dbias = add_backward(softmax_backward(dO @ V.mT, SoftmaxCache(A)), cache.add)
     return scale * (dS @ K), scale * (dS.mT @ Q), A.mT @ dO, dbias
@@ -111,6 +112,7 @@ def multihead_forward(
     """
     kv_heads = heads if kv_heads is None else kv_heads
     guard.multihead("multihead", X, M, params, heads, kv_heads, position)
+    guard.number("multihead", low=0, base=base)
     n, turn, bias = X.shape[-2], None, None
     Q, q = linear_forward(X, params["W_q"], params.get("b_q"))
     K, k = linear_forward(M, params["W_k"], params.get("b_k"))
@@ -155,6 +157,8 @@ def multihead_backward(
 
 def repeat_heads(Y: Float[Array, "*B G m k"], times: int) -> Float[Array, "*B H m k"]:
     """Each of the G key-value heads, `times` times in a row: head h of the queries reads group h // times."""
+    guard.floats("repeat_heads", 3, Y=Y)
+    guard.count("repeat_heads", times=times)
     return np.repeat(Y, times, axis=-3) if times > 1 else Y
 
 
@@ -168,6 +172,8 @@ def sum_heads(dY: Float[Array, "*B H m k"], times: int) -> Float[Array, "*B G m 
 
 def over_heads(mask, rank):
     """A mask over (*B, n, m) with an axis for the heads; (n, m) and (*B, H, n, m) stay as they are."""
+    if mask is not None:
+        guard.boolean("over_heads", mask, "array")
     return np.expand_dims(mask, -3) if mask is not None and 2 < mask.ndim == rank else mask
 
 
@@ -186,11 +192,8 @@ def head_sum_forward(
 
     params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}. With V_h = W_v,h W_o,h of rank k it is `multihead`.
     """
-    guard.floats("head_sum", 2, X=X)
-    guard.params("head_sum", params, ["U_q", "U_k", "V"], X=X)
+    guard.head_sum("head_sum", X, params)
     H, d, k = params["U_q"].shape
-    heads = (H, X.shape[-1])
-    guard.shapes("head_sum", params, U_q=(*heads, k), U_k=(*heads, k), V=(*heads, params["V"].shape[-1]))
     flat = lambda U: np.swapaxes(U, 0, 1).reshape(d, H * k)  # noqa: E731  (one short map, used twice)
     Q, U_q = linear_forward(X, flat(params["U_q"]))
     K, U_k = linear_forward(X, flat(params["U_k"]))
@@ -202,7 +205,9 @@ def head_sum_forward(
 def head_sum_backward(dO: Float[Array, "*B n d_o"], cache: HeadSumCache) -> tuple[Float[Array, "*B n d"], Params]:
     """dX and the gradients of the parameters; every head receives the whole of dO, since the output is a sum."""
     X, V_h, U_q, U_k, attention = cache
-    H, d, _ = V_h.shape
+    H, d, d_o = V_h.shape
+    guard.floats("head_sum_backward", 2, X=X, dO=dO)
+    guard.shape("head_sum_backward", "dO", dO.shape, (*X.shape[:-1], d_o))
     dZ = np.broadcast_to(dO[..., None, :, :], (*X.shape[:-2], H, *dO.shape[-2:]))
     dQ, dK, dXV = attention_backward(np.ascontiguousarray(dZ), attention)
     dX_q, dU_q, _ = linear_backward(merge_heads(dQ), U_q)

@@ -29,8 +29,14 @@ def sinusoidal(n: int, d: int, base: float = 10000.0, offset: int = 0) -> Float[
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     guard.count("sinusoidal", n=n)
     guard.count("sinusoidal", low=0, offset=offset)
-    angle = np.arange(offset, offset + n)[:, None] * frequencies(d, base)
-    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(n, d)
+    return sinusoidal_at(np.arange(offset, offset + n), d, base)
+
+
+def sinusoidal_at(positions: Int[Array, "*P"], d: int, base: float = 10000.0) -> Float[Array, "*P d"]:
+    """The row of `sinusoidal` for each position, in any order."""
+    guard.indices("sinusoidal_at", "positions", positions, guard.FAR)
+    angle = positions[..., None] * frequencies(d, base)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(*positions.shape, d)
 
 
 def shift_matrix(delta: float | int, d: int, base: float = 10000.0) -> Float[Array, "d d"]:
@@ -122,7 +128,7 @@ def relative_bias_backward(dB: Float[Array, "H n m"], cache: GatherCache) -> Flo
 def alibi_slopes(H: int) -> Float[Array, " H"]:
     """2^(−8h/H) for h = 1 … H. If H is no power of two: those of the one below it, then every other of the next."""
     guard.count("alibi_slopes", H=H)
-    whole = 1 << (H.bit_length() - 1)
+    whole = 1 << (int(H).bit_length() - 1)
     slopes = 2.0 ** (-8 * np.arange(1, whole + 1) / whole)
     between = 2.0 ** (-8 * np.arange(1, 2 * whole, 2) / (2 * whole))
     return np.concatenate([slopes, between[: H - whole]])
@@ -152,6 +158,7 @@ def rope_forward(
     given, of shape (n,) or one that repeats to (*B, n).
     """
     guard.floats("rope", 2, X=X)
+    guard.flag("rope", interleaved=interleaved)
     omega = frequencies(X.shape[-1], base)
     if positions is None:
         guard.count("rope", low=0, offset=offset)
@@ -166,6 +173,8 @@ def rope_forward(
 def rope_backward(dY: Float[Array, "*B n d"], cache: RopeCache) -> Float[Array, "*B n d"]:
     """dX: the gradient turned back, for the transpose of a rotation is its inverse."""
     guard.floats("rope_backward", 2, dY=dY, cos=cache.cos)
+    guard.multiple("rope_backward", 2, **{"width of dY": dY.shape[-1]})
+    guard.repeats("rope_backward", "shape of the angles for dY", cache.cos.shape, (*dY.shape[:-1], dY.shape[-1] // 2))
     return _rotate(dY, cache.cos, -cache.sin, cache.interleaved)
 
 

@@ -16,7 +16,8 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": lambda X: F.gelu(X, 
 
 def activation(X: Float[Tensor, "*S"], name: str = "gelu") -> Float[Tensor, "*S"]:
     """relu; gelu, exact; gelu_tanh, its approximation; silu."""
-    if name not in ACTIVATIONS:
+    guard.tensors("activation", 1, X=X)
+    if not isinstance(name, str) or name not in ACTIVATIONS:
         raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
     return ACTIVATIONS[name](X)
 
@@ -34,6 +35,9 @@ def feed_forward(
 
 def dropout(X: Float[Tensor, "*S"], p: float, training: bool = True) -> Float[Tensor, "*S"]:
     """Each entry is 0 with probability p, else divided by 1 − p."""
+    guard.tensors("dropout", 1, X=X)
+    guard.number("dropout", p=p)
+    guard.flag("dropout", training=training)
     if not 0 <= p < 1:
         raise ValueError(f"dropout: p is {p}, expected at least 0 and less than 1")
     return F.dropout(X, p, training)

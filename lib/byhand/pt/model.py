@@ -15,7 +15,7 @@ from byhand.pt.embedding import Embedding, embedding, unembed
 from byhand.pt.linear import Linear, gather, linear
 from byhand.pt.mask import causal_mask, combine_masks
 from byhand.pt.norm import LayerNorm, RMSNorm
-from byhand.pt.position import LearnedPositions, sinusoidal
+from byhand.pt.position import LearnedPositions, sinusoidal_at
 from byhand.pt.residual import norm
 
 
@@ -29,15 +29,14 @@ def embed(
 ) -> Float[Tensor, "*B n d"]:
     """Row of each word, plus those of its segment and its place, where config adds them; then norm and dropout."""
     guard.embed("embed", ids, params, config, segments, positions, half="tensor")
-    rows = slice(ids.shape[-1]) if positions is None else positions
+    positions = torch.arange(ids.shape[-1], device=ids.device) if positions is None else positions
     X = embedding(params["tokens"]["E"], ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
     if config.segments:
         X = X + gather(params["segments"]["E"], torch.zeros_like(ids) if segments is None else segments)
     if config.position == "learned":
-        X = X + params["positions"]["table"][rows]
+        X = X + params["positions"]["table"][positions]
     elif config.position == "sinusoidal":
-        n = ids.shape[-1] if positions is None else config.n_max
-        X = X + sinusoidal(n, config.d, config.base, device=ids.device).to(X.dtype)[rows]
+        X = X + sinusoidal_at(positions, config.d, config.base).to(X.dtype)
     if config.embedding_norm:
         X = norm(X, params["norm"], config.eps)
     return dropout(X, config.p, training)

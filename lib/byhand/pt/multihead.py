@@ -18,26 +18,30 @@ Params = dict[str, Float[Tensor, "..."]]
 
 def split_heads(X: Float[Tensor, "*B n w"], heads: int) -> Float[Tensor, "*B H n k"]:
     """Cut the features into heads, then bring the head axis before the tokens."""
+    guard.tensors("split_heads", 2, X=X)
     guard.count("split_heads", heads=heads)
-    if X.ndim < 2 or X.shape[-1] % heads:
+    if X.shape[-1] % heads:
         raise ValueError(f"split_heads: X has shape {tuple(X.shape)}, expected features that {heads} heads can share")
-    return X.unflatten(-1, (heads, -1)).transpose(-3, -2)
+    return X.unflatten(-1, (heads, X.shape[-1] // heads)).transpose(-3, -2)
 
 
 def merge_heads(Z: Float[Tensor, "*B H n k"]) -> Float[Tensor, "*B n w"]:
     """The inverse of `split_heads`."""
-    if Z.ndim < 3:
-        raise ValueError(f"merge_heads: Z has shape {tuple(Z.shape)}, expected at least (H, n, k)")
+    guard.tensors("merge_heads", 3, Z=Z)
     return Z.transpose(-3, -2).flatten(-2)
 
 
 def repeat_heads(Y: Float[Tensor, "*B G m k"], times: int) -> Float[Tensor, "*B H m k"]:
     """Each of the G key-value heads, `times` times in a row."""
+    guard.tensors("repeat_heads", 3, Y=Y)
+    guard.count("repeat_heads", times=times)
     return Y.repeat_interleave(times, dim=-3) if times > 1 else Y
 
 
 def over_heads(mask, rank):
     """A mask over (*B, n, m) with an axis for the heads; (n, m) and (*B, H, n, m) stay as they are."""
+    if mask is not None:
+        guard.boolean("over_heads", mask, "tensor")
     return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim == rank else mask
 
 
@@ -72,6 +76,7 @@ def multihead(
     """
     kv_heads = heads if kv_heads is None else kv_heads
     guard.multihead("multihead", X, M, params, heads, kv_heads, position, half="tensor")
+    guard.number("multihead", low=0, base=base)
     W, b = ([params.get(f"{kind}_{name}") for name in "qkv"] for kind in "Wb")
     sizes = [w.shape[-1] for w in W]
     if M is X and all(x is not None for x in b):
@@ -99,11 +104,7 @@ def head_sum(
     X: Float[Tensor, "*B n d"], params: Params, mask: Bool[Tensor, "..."] | None = None
 ) -> Float[Tensor, "*B n d_o"]:
     """O = Σ_h A_h X V_h (Turner 2023, in rows); params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}."""
-    guard.tensors("head_sum", 2, X=X)
-    guard.params("head_sum", params, ["U_q", "U_k", "V"], X=X)
-    H, _, k = params["U_q"].shape
-    guard.shapes("head_sum", params, U_q=(H, X.shape[-1], k), U_k=(H, X.shape[-1], k),
-                 V=(H, X.shape[-1], params["V"].shape[-1]))
+    guard.head_sum("head_sum", X, params, half="tensor")
     heads = X.unsqueeze(-3)
     Z = fused_attention(heads @ params["U_q"], heads @ params["U_k"], heads @ params["V"], over_heads(mask, X.ndim))
     return Z.sum(dim=-3)

@@ -19,7 +19,13 @@ def sinusoidal(n: int, d: int, base: float = 10000.0, offset: int = 0, device=No
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     guard.count("sinusoidal", n=n)
     guard.count("sinusoidal", low=0, offset=offset)
-    angle = torch.outer(torch.arange(offset, offset + n, device=device).double(), frequencies(d, base, device))
+    return sinusoidal_at(torch.arange(offset, offset + n, device=device), d, base)
+
+
+def sinusoidal_at(positions: Int[Tensor, "*P"], d: int, base: float = 10000.0) -> Float[Tensor, "*P d"]:
+    """The row of `sinusoidal` for each position, in any order."""
+    guard.indices("sinusoidal_at", "positions", positions, guard.FAR, half="tensor")
+    angle = positions[..., None].double() * frequencies(d, base, positions.device)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
 
 
@@ -49,6 +55,7 @@ def concat_positions(X: Float[Tensor, "*B n d"], P: Float[Tensor, "n k"]) -> Flo
 def learned_positions(table: Float[Tensor, "N d"], n: int, offset: int = 0) -> Float[Tensor, "n d"]:
     """Rows offset … offset + n − 1 of a table that is trained like any other; beyond its end there is nothing."""
     guard.tensors("learned_positions", 2, table=table)
+    guard.shape("learned_positions", "table", table.shape, table.shape[-2:])
     guard.window("learned_positions", table.shape[0], n, offset)
     return table[offset : offset + n]
 
@@ -71,7 +78,7 @@ def relative_bias(
 def alibi_slopes(H: int, device=None) -> Float[Tensor, " H"]:
     """2^(−8h/H) for h = 1 … H. If H is no power of two: those of the one below it, then every other of the next."""
     guard.count("alibi_slopes", H=H)
-    whole = 1 << (H.bit_length() - 1)
+    whole = 1 << (int(H).bit_length() - 1)
     h = torch.cat([torch.arange(2, 2 * whole + 1, 2), 1 + 2 * torch.arange(H - whole)])  # in halves of a step
     return torch.exp2(-4 * h.to(device=device, dtype=torch.float64) / whole)
 
@@ -94,6 +101,7 @@ def rope(
     given, of shape (n,) or one that repeats to (*B, n).
     """
     guard.tensors("rope", 2, X=X)
+    guard.flag("rope", interleaved=interleaved)
     omega = frequencies(X.shape[-1], base, X.device)
     if positions is None:
         guard.count("rope", low=0, offset=offset)

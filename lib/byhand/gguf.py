@@ -1,0 +1,200 @@
+"""Chapter 17: GGUF, the file format of llama.cpp: metadata, and tensors in blocks of a few bits a number.
+
+A file is a header, metadata, a table of tensors, and their bytes, which stay on the disk until `array` asks for them.
+"""
+
+import mmap
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, UInt8
+from numpy import ndarray as Array
+
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 10: "Q", 11: "q", 12: "d"}  # struct's letters
+BOOL, STRING, ARRAY = 7, 8, 9
+BLOCK = 32  # numbers that share a scale
+FORMATS = {  # id in the file: (name, numbers in a block, bytes in a block)
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", BLOCK, 2 + 16),
+    3: ("Q4_1", BLOCK, 2 + 2 + 16),
+    8: ("Q8_0", BLOCK, 2 + 32),
+}
+SIZES = {name: (numbers, size) for name, numbers, size in FORMATS.values()}
+
+
+class Stored(NamedTuple):
+    """A tensor as the file has it: its shape, rows first, the name of its format, and its bytes."""
+
+    shape: tuple[int, ...]
+    kind: str
+    data: Array
+
+
+class GGUF(NamedTuple):
+    """An opened file."""
+
+    metadata: dict[str, Any]  # numbers, strings, booleans and lists of them
+    tensors: dict[str, Stored]
+    order: str  # of bytes in a number: "<" little end first, ">" big end first
+
+    def array(self, name: str) -> Float[Array, "..."]:
+        """One tensor in float32, a copy. Raises KeyError for a name that is not in the file."""
+        if name not in self.tensors:
+            raise KeyError(f"GGUF: no tensor {name!r} among the {len(self.tensors)} of the file")
+        shape, kind, data = self.tensors[name]
+        return dequantise(data, kind, self.order).reshape(shape)
+
+
+def dequantise(data: UInt8[Array, " b"], kind: str, order: str = "<") -> Float[Array, " n"]:
+    """The numbers that the bytes stand for, in float32.
+
+    A block of 32 has a scale s: Q8_0 is s q, q signed bytes; Q4_0 is s (q − 8) and Q4_1 is s q + m, q of four bits, the
+    low halves of the 16 bytes first, then the high halves.
+    """
+    if kind not in SIZES:
+        raise ValueError(f"dequantise: kind is {kind!r}, expected one of {', '.join(SIZES)}")
+    if order not in ("<", ">"):
+        raise ValueError(f"dequantise: order is {order!r}, expected '<' or '>'")
+    size = SIZES[kind][1]
+    if data.size % size:
+        raise ValueError(f"dequantise: data has {data.size} bytes, expected a multiple of {size}, a block of {kind}")
+    if kind in ("F32", "F16"):
+        return data.view(f"{order}f{size}").astype(np.float32)
+    blocks = data.reshape(-1, size)
+
+    def halves(at):  # a float16 of each block
+        return np.ascontiguousarray(blocks[:, at : at + 2]).view(f"{order}f2").astype(np.float32)
+
+    if kind == "Q8_0":
+        return (halves(0) * blocks[:, 2:].view(np.int8)).reshape(-1)
+    bits = blocks[:, size - 16 :]
+    X = np.empty((len(blocks), BLOCK), np.float32)
+    X[:, :16], X[:, 16:] = bits & 15, bits >> 4
+    if kind == "Q4_0":
+        X -= 8
+    X *= halves(0)
+    if kind == "Q4_1":
+        X += halves(2)
+    return X.reshape(-1)
+
+
+def read_gguf(path: str | Path) -> GGUF:
+    """The file at `path`, versions 2 and 3. Raises ValueError for a damaged or an unknown one, saying where."""
+    with open(path, "rb") as file:
+        if not file.read(1):
+            raise ValueError(f"read_gguf: {path} is empty, expected a GGUF file")
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if data[:4] != b"GGUF":
+        raise ValueError(f"read_gguf: {path} begins with {data[:4]!r}, expected b'GGUF'")
+    reader = _Reader(path, data)
+    version = reader.number("I")
+    if version > 0xFFFF:  # the least byte is where the greatest should be
+        reader.order, version = ">", struct.unpack(">I", struct.pack("<I", version))[0]
+    if version not in (2, 3):
+        raise ValueError(f"read_gguf: {path} has version {version}, expected 2 or 3")
+    tensors, entries = reader.number("Q"), reader.number("Q")
+    metadata: dict[str, Any] = {}
+    for _ in range(entries):
+        key = reader.string()
+        if key in metadata:
+            raise reader.fault(f"has {key!r} twice in its metadata, expected once")
+        metadata[key] = reader.value(reader.number("I"))
+    table = reader.table(tensors)
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment <= 0 or alignment % 8:
+        raise reader.fault(f"has general.alignment {alignment!r}, expected a multiple of 8")
+    start = -(-reader.at // alignment) * alignment
+    return GGUF(metadata, {name: reader.stored(name, start, alignment, *row) for name, row in table.items()},
+                reader.order)
+
+
+class _Reader:
+    """Numbers and strings of the header, one after the other."""
+
+    def __init__(self, path, data: mmap.mmap):
+        self.path, self.data, self.at, self.order = path, data, 4, "<"
+
+    def fault(self, says: str) -> ValueError:
+        return ValueError(f"read_gguf: {self.path} {says}")
+
+    def take(self, size: int) -> int:
+        """Where the next `size` bytes begin; they are there."""
+        begin = self.at
+        if size > len(self.data) - begin:
+            raise self.fault(f"ends at byte {len(self.data)}, expected {size} bytes from byte {begin} on")
+        self.at += size
+        return begin
+
+    def number(self, letter: str, count: int | None = None):
+        """One number, or a list of `count`."""
+        size = struct.calcsize(f"{self.order}{letter}")
+        begin = self.take(size * (1 if count is None else count))
+        if count is None:
+            return struct.unpack_from(f"{self.order}{letter}", self.data, begin)[0]
+        return np.frombuffer(self.data, f"{self.order}{np.dtype(letter).str[1:]}", count, begin).tolist()
+
+    def strings(self, count: int) -> list[str]:
+        """A list of strings, in one loop and no calls: a vocabulary holds tens of thousands."""
+        found, length = [], struct.Struct(f"{self.order}Q")
+        for _ in range(count):
+            begin = self.at + 8
+            size = length.unpack_from(self.data, self.at)[0] if begin <= len(self.data) else 0
+            if begin + size > len(self.data):
+                self.take(8)
+                self.take(size)
+            try:
+                found.append(self.data[begin : begin + size].decode("utf-8"))
+            except UnicodeDecodeError:
+                raise self.fault(f"has a string at byte {begin} that is no UTF-8") from None
+            self.at = begin + size
+        return found
+
+    def string(self) -> str:
+        return self.strings(1)[0]
+
+    def value(self, kind: int, count: int | None = None):
+        """A value of the metadata, or a list of `count` of one kind."""
+        if kind in NUMBERS:
+            return self.number(NUMBERS[kind], count)
+        if kind == BOOL:
+            bits = self.number("B", 1 if count is None else count)
+            if set(bits) - {0, 1}:
+                raise self.fault(f"has a truth value {max(bits)} before byte {self.at}, expected 0 or 1")
+            return bool(bits[0]) if count is None else [bool(b) for b in bits]
+        if kind == STRING:
+            return self.string() if count is None else self.strings(count)
+        if kind == ARRAY and count is None:
+            kind = self.number("I")
+            return self.value(kind, self.number("Q"))
+        known = f"0 to {max(NUMBERS)}" + ("" if count is None else ", and no list in a list")
+        raise self.fault(f"has a value of type {kind} before byte {self.at}, expected {known}")
+
+    def table(self, count: int) -> dict[str, tuple]:
+        """Name → shape (rows first), format, offset of each tensor; the file lists the fastest axis first."""
+        table = {}
+        for _ in range(count):
+            name, axes = self.string(), self.number("I")
+            if name in table or not 1 <= axes <= 4:
+                raise self.fault(f"has a tensor {name!r} of {axes} axes, expected each name once, and 1 to 4 axes")
+            table[name] = tuple(reversed(self.number("Q", axes))), self.number("I"), self.number("Q")
+        return table
+
+    def stored(self, name: str, start: int, alignment: int, shape: tuple, kind: int, offset: int) -> Stored:
+        """One tensor of the table, its bytes not copied."""
+        if kind not in FORMATS:
+            known = ", ".join(f"{i} {n}" for i, (n, *_) in FORMATS.items())
+            raise self.fault(f"has tensor {name!r} in format {kind}, expected one of {known}")
+        word, numbers, size = FORMATS[kind]
+        count = 1
+        for n in shape:
+            count *= n  # Python's own whole numbers: no product is too big
+        if not count or shape[-1] % numbers or offset % alignment:
+            raise self.fault(f"has tensor {name!r} of shape {shape} at offset {offset}, expected {word} rows of whole "
+                             f"blocks of {numbers}, and an offset that {alignment} divides")
+        size *= count // numbers
+        self.at = start + offset
+        begin = self.take(size)
+        return Stored(shape, word, np.frombuffer(self.data, np.uint8, size, begin))

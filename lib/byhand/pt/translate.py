@@ -1,0 +1,201 @@
+"""Chapter 13: translation in PyTorch: the loss under teacher forcing, and searches that stay on the device.
+
+Parameters are the tree of the NumPy half; that of a module is tree.unflatten(model.state_dict()).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+from torch import Tensor, nn
+
+from byhand import guard, tree
+from byhand.config import ModelConfig
+from byhand.metrics import Bleu, corpus_bleu
+from byhand.np import translate as numpy_half
+from byhand.np.translate import IGNORE, Hypothesis, length_penalty
+from byhand.pt.generate import decode, init_kv, select_kv
+from byhand.pt.loss import cross_entropy
+from byhand.pt.mask import padding_mask
+from byhand.pt.model import encoder, encoder_decoder
+
+__all__ = ["IGNORE", "Hypothesis", "batch_pairs", "beam_search", "epoch", "greedy_search", "length_penalty",
+           "loss_and_weight", "shift_right", "translate", "translation_bleu", "translation_loss", "translation_step"]
+Ids = list | tuple | Array
+Step = Callable[[Tensor, Tensor], Tensor]  # see greedy_search
+
+
+def shift_right(targets: Int[Tensor, "*B n"], bos: int) -> Int[Tensor, "*B n"]:
+    """What a decoder reads while it writes `targets`: BOS, then each token one place later; the last is never read."""
+    guard.indices("shift_right", "targets", targets, guard.FAR, half="tensor")
+    guard.count("shift_right", low=0, bos=bos)
+    guard.count("shift_right", **{"tokens of targets": targets.shape[-1] if targets.ndim else 0})
+    return torch.cat([torch.full_like(targets[..., :1], bos), targets[..., :-1]], dim=-1)
+
+
+def batch_pairs(pairs: Sequence[tuple[Ids, Ids]], pad: int, bos: int, eos: int, device=None) -> dict[str, Tensor]:
+    """The batch of the NumPy half, made there, as tensors on `device`."""
+    return tree.to_torch(numpy_half.batch_pairs(pairs, pad, bos, eos), device)
+
+
+def epoch(
+    pairs: Sequence[tuple[Ids, Ids]], size: int, pad: int, bos: int, eos: int, rng: np.random.Generator, device=None
+) -> list[dict[str, Tensor]]:
+    """The epoch of the NumPy half, as tensors on `device`: one rng gives both halves the same batches."""
+    return [tree.to_torch(batch, device) for batch in numpy_half.epoch(pairs, size, pad, bos, eos, rng)]
+
+
+def translation_loss(
+    params: dict, batch: dict[str, Tensor], config: ModelConfig, smoothing: float = 0.0, training: bool = False
+) -> Float[Tensor, ""]:
+    """Cross-entropy of each next word given the right words before it: teacher forcing. Padding has no part in it."""
+    logits = encoder_decoder(
+        batch["source"], batch["inputs"], params, config, batch["source_mask"], training=training)
+    return cross_entropy(logits, batch["labels"], smoothing, IGNORE)
+
+
+def loss_and_weight(
+    model: nn.Module, batch: dict[str, Tensor], smoothing: float = 0.0
+) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
+    """The mean loss of a batch under a module, compiled or not, and how many words it is the mean of."""
+    logits = model(batch["source"], batch["inputs"], batch["source_mask"])
+    return cross_entropy(logits, batch["labels"], smoothing, IGNORE), (batch["labels"] != IGNORE).sum()
+
+
+@torch.inference_mode()
+def greedy_search(step: Step, bos: int, eos: int, max_len: int, sources: int = 1, device=None) -> list[Hypothesis]:
+    """For each source the most probable next word (of equals the lowest id), again and again, until it is EOS.
+
+    step(prefixes (r, t), parents (r,)) → log p (r, V) of the next word. A prefix begins with BOS; row i goes on from
+    row parents[i] of the call before, in the first call from source i. |y| ≤ max_len, EOS counted.
+    """
+    guard.search("greedy_search", bos, eos, max_len, sources=sources)
+    prefixes = torch.full((sources, 1), bos, device=device)
+    log_p = torch.zeros(sources, dtype=torch.float64, device=device)
+    parents = rows = torch.arange(sources, device=device)
+    found: dict[int, Hypothesis] = {}
+    for _ in range(max_len):
+        Y = step(prefixes, parents)
+        guard.log_p("greedy_search", Y, len(rows), eos, half="tensor")
+        gain, word = Y.max(dim=-1).values, Y.argmax(dim=-1)  # argmax promises the first of equals, max does not
+        prefixes, log_p = torch.cat([prefixes, word[:, None]], dim=-1), log_p + gain
+        ended = word == eos
+        if ended.any():
+            found |= _hypotheses(rows[ended], prefixes[ended, 1:-1], log_p[ended], True)
+        prefixes, log_p, rows, parents = prefixes[~ended], log_p[~ended], rows[~ended], (~ended).nonzero()[:, 0]
+        if not len(rows):
+            break
+    found |= _hypotheses(rows, prefixes[:, 1:], log_p, False)
+    return [found[i] for i in range(sources)]
+
+
+@torch.inference_mode()
+def beam_search(
+    step: Step, bos: int, eos: int, max_len: int, beam: int = 4, alpha: float = 0.6, sources: int = 1, keep: int = 1,
+    device=None,
+) -> list[list[Hypothesis]]:
+    """For each source the `keep` best sentences found, best first, by log p / length_penalty(|y|, α).
+
+    See the NumPy half. Sums are float64 here too; what the bookkeeping needs crosses to the CPU once a word.
+    """
+    guard.search("beam_search", bos, eos, max_len, beam=beam, sources=sources, keep=keep)
+    limit = length_penalty(max_len, alpha)
+    prefixes = torch.full((sources, beam, 1), bos, device=device)
+    log_p = torch.full((sources, beam), -torch.inf, dtype=torch.float64, device=device)
+    log_p[:, 0], parents = 0, torch.arange(sources, device=device)
+    live = log_p > -torch.inf
+    pools: list[list[tuple[float, Hypothesis]]] = [[] for _ in range(sources)]
+    for t in range(1, max_len + 1):
+        Y = step(prefixes[live], parents)
+        guard.log_p("beam_search", Y, len(parents), eos, half="tensor")
+        total = log_p.new_full((*live.shape, Y.shape[-1]), -torch.inf)
+        total[live] = log_p[live][:, None] + Y
+        best = _top(total.reshape(sources, -1), beam)
+        log_p, row, word = total.reshape(sources, -1).gather(-1, best), best // Y.shape[-1], best % Y.shape[-1]
+        prefixes = torch.cat([prefixes[torch.arange(sources, device=device)[:, None], row], word[..., None]], dim=-1)
+        ended = (word == eos) & (log_p > -torch.inf)
+        log_p, left = log_p.masked_fill(word == eos, -torch.inf), log_p[ended].tolist()
+        for (b, _), y, p in zip(ended.nonzero().tolist(), prefixes[ended, 1:-1].tolist(), left, strict=True):
+            new = (p / length_penalty(t, alpha), Hypothesis(y, p, True))
+            pools[b] = sorted([*pools[b], new], key=lambda x: -x[0])[:keep]
+        worst = [pool[-1][0] if len(pool) == keep else -math.inf for pool in pools]
+        done = log_p.amax(dim=-1) / limit <= log_p.new_tensor(worst)  # log p only falls, and divides by limit at most
+        log_p = log_p.masked_fill(done[:, None], -torch.inf)
+        number = live.flatten().cumsum(0).reshape(live.shape) - 1
+        live = log_p > -torch.inf
+        parents = number.gather(1, row)[live]
+        if not len(parents):
+            break
+    cut = [[Hypothesis(y[1:], p, False) for y, p in zip(*rows, strict=True) if p > -math.inf]
+           for rows in zip(prefixes.tolist(), log_p.tolist(), strict=True)]
+    return [([h for _, h in pool] + rest)[:keep] for pool, rest in zip(pools, cut, strict=True)]
+
+
+def translation_step(
+    source: Int[Tensor, "B m"], source_mask: Bool[Tensor, "B 1 m"], params: dict, config: ModelConfig, max_len: int
+) -> Step:
+    """The step of a search over a model: the sources are encoded once, and each word costs one pass of one word."""
+    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    with torch.inference_mode():
+        M = encoder(source, params["encoder"], config, source_mask)
+        kv = init_kv(params, config, len(source), max_len, M=M, memory_mask=source_mask)
+
+    @torch.inference_mode()
+    def step(prefixes, parents):
+        nonlocal kv
+        kv = select_kv(kv, parents)
+        logits, kv = decode(prefixes[:, -1:], params, config, kv, last=True)
+        return torch.log_softmax(logits[:, -1].to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+
+    return step
+
+
+def translate(
+    sources: Sequence[Ids], params: dict, config: ModelConfig, pad: int, bos: int, eos: int, max_len: int = 64,
+    beam: int = 1, alpha: float = 0.6, size: int = 64,
+) -> list[list[int]]:
+    """The best translation found for each source, without EOS; `size` sources of similar length at a time."""
+    guard.pairs("translate", [(source, ()) for source in sources], pad, bos, eos)
+    guard.count("translate", size=size)
+    order, found = sorted(range(len(sources)), key=lambda i: len(sources[i])), {}
+    device = next(iter(tree.flatten(params).values())).device
+    for rows in (order[i : i + size] for i in range(0, len(order), size)):
+        step = translation_step(*_rows([sources[i] for i in rows], pad, device), params, config, max_len)
+        best = beam_search(step, bos, eos, max_len, beam, alpha, len(rows), device=device)
+        found |= {i: kept[0].tokens for i, kept in zip(rows, best, strict=True)}
+    return [found[i] for i in range(len(sources))]
+
+
+def translation_bleu(
+    pairs: Sequence[tuple[Ids, Ids]], params: dict, config: ModelConfig, pad: int, bos: int, eos: int, **options
+) -> tuple[Bleu, list[list[int]]]:
+    """BLEU of what `translate` writes, and what that is: each word follows the model's own words, not the reference."""
+    found = translate([source for source, _ in pairs], params, config, pad, bos, eos, **options)
+    return corpus_bleu(found, [[target] for _, target in pairs]), found
+
+
+def _rows(sentences, pad, device):
+    """Ids (B, n) padded on the right, and which are real, (B, 1, n)."""
+    lengths = [len(sentence) for sentence in sentences]
+    ids = [[*map(int, sentence)] + [pad] * (max(lengths) - len(sentence)) for sentence in sentences]
+    return torch.tensor(ids, device=device), padding_mask(torch.tensor(lengths, device=device), max(lengths))
+
+
+def _hypotheses(rows, tokens, log_p, finished) -> dict[int, Hypothesis]:
+    return {i: Hypothesis(y, p, finished)
+            for i, y, p in zip(rows.tolist(), tokens.tolist(), log_p.tolist(), strict=True)}
+
+
+def _top(x, k):
+    """Where the k largest of each row are, the largest first, and of equals the first: (B, k). topk promises no order
+    of equals, so it gives the values alone; the places are those above the last of them, and the first that equal it.
+    """
+    least = x.topk(k, dim=-1).values[:, -1:]
+    above, equal = x > least, x == least
+    chosen = above | equal & (equal.cumsum(dim=-1) <= k - above.sum(dim=-1, keepdim=True))
+    places = torch.arange(x.shape[-1], device=x.device).expand_as(x).masked_fill(~chosen, x.shape[-1])
+    places = places.topk(k, dim=-1, largest=False).values.sort(dim=-1).values
+    return places.gather(-1, x.gather(-1, places).sort(dim=-1, descending=True, stable=True).indices)

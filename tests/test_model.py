@@ -1,0 +1,551 @@
+# ruff: noqa: E501  (the table of mutants)
+"""Whole models: slopes, twins, torch's own Transformer, what a token may see, twenty steps of training, and the ledger."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from byhand import guard, ledger, tree
+from byhand.config import ModelConfig
+from byhand.initial import init_model
+from byhand.np import loss as np_loss
+from byhand.np import model as np_model
+from byhand.np import optim as np_optim
+from byhand.np.mask import padding_mask
+from byhand.pt import loss as pt_loss
+from byhand.pt import model as pt_model
+from byhand.pt import optim as pt_optim
+from invariants import near, normal, rng, same
+from mutants import M, build
+from proofs import install, refusals
+from test_block import filled
+from test_multihead import read, write
+from twins import FORWARD, GRADIENT
+
+V, D, N, MEMORY, HEADS = 7, 8, 5, 4, 4
+BASE = {"vocab": V, "d": D, "heads": HEADS, "layers": 2, "d_ff": 6, "n_max": 6}
+CONFIGS = [
+    ModelConfig("encoder", **BASE, position="learned", wiring="post", embedding_norm=True, segments=2, activation="relu"),
+    ModelConfig("encoder", **BASE, position="relative", reach=2, gated=True, activation="silu", scale_embedding=True),
+    ModelConfig("encoder", **BASE, position="none", wiring="none", segments=3, eps=0.1),
+    ModelConfig("decoder", **BASE, tied=False, kv_heads=2, activation="gelu_tanh", alpha=1.3),
+    ModelConfig("decoder", **BASE, position="rope_half", rms=True, bias=False, gated=True, activation="silu", kv_heads=1),
+    ModelConfig("decoder", **BASE, position="rope", base=30.0, wiring="post", scale_embedding=True),
+    ModelConfig("decoder", **BASE, position="alibi", embedding_norm=True, rms=True, bias=False),
+    ModelConfig("encoder_decoder", **BASE, scale_embedding=True, base=100.0),
+    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="learned", wiring="post", tied=False),
+    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="relative", reach=1, kv_heads=2, embedding_norm=True),
+]
+FULL = [0, 3, 7, 8]  # of these every leaf is tried by its slope
+
+
+def ids_of(config, seed=0):
+    """Two sequences of ids for each argument of the model, and a mask for what is padded."""
+    draw = np.random.default_rng(seed)
+    if config.kind == "encoder_decoder":
+        return (draw.integers(0, config.source_vocab or V, (2, MEMORY)), draw.integers(0, V, (2, N)))
+    return (draw.integers(0, V, (2, N)),)
+
+
+def options_of(config):
+    mask = padding_mask(np.array([3, 4]), MEMORY if config.kind == "encoder_decoder" else N)
+    name = "source_mask" if config.kind == "encoder_decoder" else "mask"
+    some = {"segments": np.array([[0, 0, 1, 1, 0], [1, 0, 0, 1, 1]])} if config.segments else {}
+    return {name: mask} | some
+
+
+def half(module):
+    return module.__name__.split(".")[-2]
+
+
+def run(module, config, *ids, **options):
+    """params → (output, cache) of a model of the NumPy half."""
+    forward = getattr(module, f"{config.kind}_forward")
+    return lambda params: forward(*ids, params, config, **options)
+
+
+def gradients_are_slopes(module):
+    """The change of the loss along a random direction of each leaf, against the gradient; with and without dropout."""
+    for config in (*(CONFIGS[i] for i in FULL), ModelConfig("encoder_decoder", **BASE, p=0.3, position="learned")):
+        params = filled(init_model(rng(), config, np.float64), rng())
+        forward = lambda p, config=config: run(module, config, *ids_of(config), rng=rng() if config.p else None,  # noqa: E731
+                                               **options_of(config))(p)
+        out, cache = forward(params)
+        dOut, h = normal(*out.shape), 1e-5
+        grads = tree.flatten(getattr(module, f"{config.kind}_backward")(dOut, cache))
+        assert grads.keys() == tree.flatten(params).keys()
+        for name, g in grads.items():
+            way = normal(*g.shape)
+            up, down = (tree.unflatten({k: x + s * h * way if k == name else x for k, x in tree.flatten(params).items()})
+                        for s in (1, -1))
+            slope = ((forward(up)[0] - forward(down)[0]) * dOut).sum() / (2 * h)
+            assert abs(slope - (g * way).sum()) <= 1e-6 * max(1, abs(slope)), (config.kind, name)
+
+
+def twins_agree(module):
+    """Output and every gradient of every config, in both halves."""
+    here = half(module)
+    for config in CONFIGS:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        a, b = (module if here == h else m for h, m in (("np", np_model), ("pt", pt_model)))
+        out, cache = run(a, config, *ids_of(config), **options_of(config))(params)
+        dOut = normal(*out.shape)
+        grads = tree.flatten(getattr(a, f"{config.kind}_backward")(dOut, cache))
+        leaves = tree.map_tree(lambda x: x.requires_grad_(), tree.to_torch(params))
+        twin = getattr(b, config.kind)(*map(torch.tensor, ids_of(config)), leaves, config,
+                                       **tree.to_torch(options_of(config)))
+        near(out, twin.detach(), f"{config.kind}, {config.position}", FORWARD)
+        twin.backward(torch.tensor(dOut))
+        for name, p in tree.flatten(leaves).items():
+            if p.grad is not None:
+                near(grads[name], p.grad, f"d{name} of {config.kind}, {config.position}", GRADIENT)
+
+
+def no_token_sees_a_later_one(module):
+    """A later target token changes nothing before it, to the last bit; every source token is seen by every target."""
+    for config in CONFIGS[3:]:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        logits = lambda *ids, config=config, params=params: answer(module, config, params, *ids)  # noqa: E731
+        *source, target = ids_of(config)
+        other = target.copy()
+        other[:, 3] = (other[:, 3] + 1) % V
+        a, b = logits(*source, target), logits(*source, other)
+        same(a[:, :3], b[:, :3], "tokens before the third")
+        assert (np.abs(a[:, 3:] - b[:, 3:]).max(axis=(0, 2)) > 1e-9).all()
+        if source:
+            other = source[0].copy()
+            other[:, -1] = (other[:, -1] + 1) % V
+            assert (np.abs(logits(other, target) - a).max(axis=(0, 2)) > 1e-9).all()
+
+
+def answer(module, config, params, *ids, **options):
+    if half(module) == "np":
+        return run(module, config, *ids, **options)(params)[0]
+    function = getattr(module, config.kind)
+    return function(*map(torch.tensor, ids), tree.to_torch(params), config, **tree.to_torch(options)).numpy()
+
+
+def padding_is_not_seen(module):
+    """A padded batch gives each sequence what it gets alone; what stands in the padding does not matter."""
+    for config in CONFIGS:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        first, *target = ids_of(config)
+        name = "source_mask" if target else "mask"
+        out = answer(module, config, params, first, *target, **{name: padding_mask(np.array([3, 4]), first.shape[1])})
+        alone = answer(module, config, params, first[:1, :3], *(t[:1] for t in target))
+        near(out[:1, : alone.shape[1]], alone, f"{config.kind}, {config.position}")
+
+
+def equals_the_transformer_of_torch(module):
+    """torch.nn.Transformer with our parameters, norms before or after: output and every gradient."""
+    for norm_first in (True, False):
+        config = ModelConfig("encoder_decoder", **BASE, wiring="pre" if norm_first else "post", activation="relu")
+        params = filled(init_model(rng(), config, np.float64), rng())
+        with warnings.catch_warnings():  # it says that a fast path of its own cannot be used
+            warnings.simplefilter("ignore", UserWarning)
+            net = torch.nn.Transformer(D, HEADS, 2, 2, 6, 0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64)
+        parts = {}
+        for side in ("encoder", "decoder"):
+            part = getattr(net, side)
+            if norm_first:
+                parts[f"{side}.norm"] = part.norm
+            else:
+                part.norm = None  # torch adds a last norm that the paper does not have
+            for i, layer in enumerate(part.layers):
+                at = f"{side}.blocks.{i}"
+                norms = ("norm_1", "norm_2") if side == "encoder" else ("norm_1", "norm_c", "norm_2")
+                parts |= {f"{at}.{name}": getattr(layer, f"norm{k + 1}") for k, name in enumerate(norms)}
+                parts |= {f"{at}.attention": layer.self_attn, f"{at}.ff": (layer.linear1, layer.linear2)}
+                parts |= {f"{at}.cross": layer.multihead_attn} if side == "decoder" else {}
+        flat = tree.flatten(params)
+        for at, x in parts.items():
+            give(x, {name.removeprefix(f"{at}."): v for name, v in flat.items() if name.startswith(f"{at}.")})
+        source, target = ids_of(config)
+        embedding = params["encoder"]["embedding"]
+        X, Y = (module.embed_forward(ids, embedding, config)[0] for ids in (source, target))
+        mask = padding_mask(np.array([3, 4]), MEMORY)
+        theirs = net(torch.tensor(X), torch.tensor(Y), tgt_mask=torch.tensor(~np.tri(N, dtype=bool)), tgt_is_causal=True,
+                     src_key_padding_mask=torch.tensor(~mask[:, 0]), memory_key_padding_mask=torch.tensor(~mask[:, 0]))
+        logits = theirs @ torch.tensor(embedding["tokens"]["E"]).mT
+        mine, cache = module.encoder_decoder_forward(source, target, params, config, mask)
+        near(mine, logits.detach(), "logits")
+        dlogits = normal(*mine.shape)
+        logits.backward(torch.tensor(dlogits))
+        grads = tree.flatten(module.encoder_decoder_backward(dlogits, cache))
+        for at, x in parts.items():
+            for name, g in take(x).items():
+                near(grads[f"{at}.{name}"], g, f"d{at}.{name}", GRADIENT)
+
+
+def give(layer, values):
+    """Our arrays into a part of torch's model."""
+    if isinstance(layer, torch.nn.MultiheadAttention):
+        write(layer, values)
+    elif isinstance(layer, tuple):
+        for i, linear in enumerate(layer, 1):
+            linear.weight.data, linear.bias.data = torch.tensor(values[f"W_{i}"]).mT, torch.tensor(values[f"b_{i}"])
+    else:
+        layer.weight.data, layer.bias.data = torch.tensor(values["gamma"]), torch.tensor(values["beta"])
+
+
+def take(layer):
+    """Its gradients, under our names."""
+    if isinstance(layer, torch.nn.MultiheadAttention):
+        return read(layer, lambda p: p.grad)
+    if isinstance(layer, tuple):
+        return {f"{kind}_{i}": g for i, linear in enumerate(layer, 1)
+                for kind, g in (("W", linear.weight.grad.mT), ("b", linear.bias.grad))}
+    return {"gamma": layer.weight.grad, "beta": layer.bias.grad}
+
+
+def embedded(module, params, config):
+    """ids → tokens, in either half."""
+    if half(module) == "np":
+        return lambda ids, **options: module.embed_forward(ids, params, config, **options)[0]
+    return lambda ids, **options: module.embed(torch.tensor(ids), tree.to_torch(params), config, **tree.to_torch(options)).numpy()
+
+
+def positions_may_be_given(module):
+    """0 … n − 1 unless given; given for each sequence, a later part of a text stands where it stood."""
+    for config in CONFIGS[:1] + CONFIGS[7:8]:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        params = params.get("encoder", params)["embedding"]
+        ids = ids_of(config)[0]
+        embed = embedded(module, params, config)
+        whole = embed(ids)
+        near(embed(ids, positions=np.arange(ids.shape[1])), whole, "the same positions")
+        near(embed(ids[:, 2:], positions=np.arange(2, ids.shape[1])), whole[:, 2:], "the second part")
+        each = np.stack([np.arange(2), np.arange(2, 4)])
+        near(embed(np.stack([ids[0, :2], ids[1, 2:4]]), positions=each), np.stack([whole[0, :2], whole[1, 2:4]]), "each its own")
+
+
+def float32_stays_float32(module):
+    for config in CONFIGS:
+        params = init_model(rng(), config)
+        out, cache = run(module, config, *ids_of(config), **options_of(config))(params)
+        grads = getattr(module, f"{config.kind}_backward")(np.ones_like(out), cache)
+        assert out.dtype == np.float32
+        assert {g.dtype for g in tree.flatten(grads).values()} == {np.dtype("float32")}, config
+
+
+def inputs_are_left_alone(module):
+    for config in CONFIGS:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        before, ids = tree.map_tree(np.copy, params), ids_of(config)
+        out, cache = run(module, config, *ids, **options_of(config))(params)
+        dOut = normal(*out.shape)
+        first, kept = getattr(module, f"{config.kind}_backward")(dOut, cache), dOut.copy()
+        second = getattr(module, f"{config.kind}_backward")(dOut, cache)
+        tree.map_tree(lambda a, b: same(a, b, "two backward passes over one cache"), first, second)
+        tree.map_tree(lambda a, b: same(a, b, "a parameter"), params, before)
+        same(dOut, kept, "dOut")
+
+
+# Modules
+
+
+def modules_hold_the_tree(module):
+    """state_dict has the names, shapes and, from one generator, the values of init_model; outputs are the functions'."""
+    for config in CONFIGS:
+        net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind]
+        made, ids = tree.flatten(init_model(rng(), config)), tuple(map(torch.tensor, ids_of(config)))
+        held = net(config, rng())
+        assert made.keys() == held.state_dict().keys()
+        for name, x in held.state_dict().items():
+            same(x, made[name], name)
+        torch.manual_seed(1)
+        one = net(config)
+        torch.manual_seed(1)
+        for name, x in net(config).state_dict().items():
+            same(x, one.state_dict()[name], f"{name} from torch's seed")
+        assert not np.array_equal(net(config).state_dict()[name], x) or not x.any() or (x == 1).all()
+        params = filled(tree.unflatten(made), rng())
+        held = held.double()
+        held.load_state_dict(tree.flatten(tree.to_torch(params)))
+        options = tree.to_torch(options_of(config))
+        expected = getattr(pt_model, config.kind)(*ids, tree.to_torch(params), config, **options)
+        near(held(*ids, **options).detach(), expected, f"{config.kind}, {config.position}")
+        plain = getattr(pt_model, config.kind)(*ids, tree.to_torch(params), config)
+        near(held(*ids).detach(), plain, f"{config.kind}, {config.position}, without masks")
+
+
+def modules_drop_in_training_alone(module):
+    config = ModelConfig("encoder_decoder", **BASE, p=0.5)
+    net, ids = module.EncoderDecoder(config), tuple(map(torch.tensor, ids_of(config)))
+    assert not torch.equal(net(*ids), net(*ids))
+    net.eval()
+    assert torch.equal(net(*ids), net(*ids))
+    function = lambda **o: module.encoder_decoder(*ids, tree.unflatten(dict(net.named_parameters())), config, **o)  # noqa: E731
+    assert torch.equal(function(), net(*ids)) and not torch.equal(function(training=True), function(training=True))
+
+
+def twenty_steps(config, optim=np_optim, module=pt_model):
+    """The largest relative difference of losses, of gradients, and of parameters between the halves, in float64."""
+    params = init_model(rng(), config, np.float64)
+    net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind]
+    net = net(config).double()
+    net.load_state_dict(tree.flatten(tree.to_torch(params)))
+    optimizer, state, apart = pt_optim.adamw(net, decay=0.1, eps=1e-6), optim.init_state(params), []
+    for t in range(1, 21):
+        ids, goal = ids_of(config, t), np.random.default_rng(t).integers(0, D if config.kind == "encoder" else V, (2, N))
+        out, cache = run(np_model, config, *ids, **options_of(config))(params)
+        L, inner = np_loss.cross_entropy_forward(out, goal, 0.1)
+        grads = getattr(np_model, f"{config.kind}_backward")(np_loss.cross_entropy_backward(1.0, inner), cache)
+        rate = pt_optim.warmup_cosine(t, 3e-3, 5, 20)
+        params, state = optim.adamw_step(params, grads, state, rate, eps=1e-6, decay=0.1, mask=optim.decay_mask(params))
+        optimizer.zero_grad()
+        theirs = pt_loss.cross_entropy(net(*map(torch.tensor, ids), **tree.to_torch(options_of(config))), torch.tensor(goal), 0.1)
+        theirs.backward()
+        pt_optim.set_lr(optimizer, rate)
+        optimizer.step()
+        pairs = [(np.asarray(L), theirs.detach())]
+        flat, there = tree.flatten(grads), dict(net.named_parameters())
+        pairs += [(g, there[name].grad) for name, g in flat.items()]
+        pairs += [(p, there[name].detach()) for name, p in tree.flatten(params).items()]
+        apart += [np.abs(a - b.numpy()).max() / max(1e-2, np.abs(a).max()) for a, b in pairs if b is not None]
+    return max(apart)
+
+
+TRAINED = [CONFIGS[0], CONFIGS[1], CONFIGS[4], CONFIGS[7], CONFIGS[9]]
+
+
+@pytest.mark.parametrize("config", TRAINED, ids=lambda c: f"{c.kind}, {c.position}")
+def test_both_halves_train_alike_for_twenty_steps(config):
+    assert twenty_steps(config) <= 1e-8
+
+
+@pytest.mark.parametrize("edit", [("c1, c2 = 1 - beta1 ** t.item(), 1 - beta2 ** t.item()\n    m =", "c1, c2 = 1.0, 1.0\n    m ="),
+                                  ("pull = rate * decay\n", "pull = decay / 100\n")])
+def test_twenty_steps_tell_a_wrong_optimiser(edit):
+    assert twenty_steps(CONFIGS[4], build("np.optim", *edit)) > 1e-6
+
+
+# The ledger
+
+
+class Counting(np.ndarray):
+    """An array that counts the multiplications and additions of the matrix products that it takes part in."""
+
+    flops = 0
+
+    def __array_ufunc__(self, ufunc, method, *args, out=None, **options):
+        plain = [np.asarray(a) if isinstance(a, Counting) else a for a in args]
+        if out is not None:
+            options["out"] = tuple(np.asarray(o) for o in out)
+        result = getattr(ufunc, method)(*plain, **options)
+        if ufunc is np.matmul and result.ndim:  # a scalar is a guard's sum of squares
+            Counting.flops += 2 * result.size * plain[0].shape[-1]
+        return result.view(Counting) if isinstance(result, np.ndarray) else result
+
+
+def base(x):
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return x
+
+
+def kept(cache, params) -> int:
+    """Numbers in all arrays that a cache holds, each once, without the parameters."""
+    given, found = {id(base(x)) for x in tree.flatten(params).values()}, {}
+
+    def walk(x):
+        if isinstance(x, np.ndarray) and base(x).dtype.kind == "f" and id(base(x)) not in given:
+            found[id(base(x))] = base(x).size
+        for part in x.values() if isinstance(x, dict) else x if isinstance(x, tuple | list) else ():
+            walk(part)
+
+    walk(cache)
+    return sum(found.values())
+
+
+COUNTED = [*CONFIGS, ModelConfig("encoder", **BASE, p=0.1, embedding_norm=True), ModelConfig("encoder_decoder", **BASE, p=0.1),
+           ModelConfig("decoder", **BASE, gated=True, rms=True, position="learned", wiring="post")]
+
+
+def miscounted(book) -> list:
+    """Where the ledger says otherwise than the arrays do."""
+    faults = []
+    for config in COUNTED:
+        params = init_model(rng(), config)
+        sums = book.total(book.ledger(config, N, 2, MEMORY if config.kind == "encoder_decoder" else None))
+        counting = tree.map_tree(lambda x: x.view(Counting), params)
+        Counting.flops = 0
+        out, cache = run(np_model, config, *ids_of(config), rng=rng())(counting)
+        forward = Counting.flops
+        getattr(np_model, f"{config.kind}_backward")(np.asarray(out).view(Counting), cache)
+        _, plain = run(np_model, config, *ids_of(config), rng=rng())(params)
+        counted = {"parameters": sum(x.size for x in tree.flatten(params).values()), "flops": forward, "cache": kept(plain, params)}
+        faults += [(config.kind, name, getattr(sums, name), x) for name, x in counted.items() if getattr(sums, name) != x]
+        if Counting.flops != 3 * forward:
+            faults.append((config.kind, "backward", 2 * forward, Counting.flops - forward))
+    return faults
+
+
+def test_the_ledger_is_what_the_arrays_say(as_shipped):
+    assert not miscounted(ledger)
+
+
+@pytest.mark.parametrize("edit", [
+    ("2 * d * d + 2 * d * g", "4 * d * d"), ("bias * (2 * d + 2 * g)", "bias * 4 * d"), ("3 * T * d + 2 * S * d", "5 * T * d"),
+    ("2 * 2 * batch * n * keys * d", "2 * batch * n * keys * d"), ("batch * config.heads * n * keys", "batch * n * keys"),
+    ("wide = 3 if config.gated else 2", "wide = 2"), ("T * (d + 1)", "T * d"), ("(5 if config.gated else 3)", "3"),
+    ("d * (1 if config.rms else 2)", "2 * d"), ("(2 * config.reach + 1)", "config.reach"), ("drop = T * d if config.p else 0", "drop = 0"),
+    ("0 if config.tied else", "0 if True else"), ("    if not shared:\n", "    if True:\n"),
+])
+def test_a_wrong_ledger_is_found(edit, as_shipped):
+    assert miscounted(build("ledger", *edit))
+
+
+def test_published_sizes():
+    """Parameters as published; BERT without its pooler, which is a head of d² + d."""
+    sizes = {"BERT base": 109_482_240 - 768 * 769, "GPT-2": 124_439_808, "LLaMA 7B": 6_738_415_616, "SmolLM2 135M": 134_515_008}
+    for name, size in sizes.items():
+        assert ledger.total(ledger.ledger(ledger.PUBLISHED[name], 8)).parameters == size, name
+    gpt2, smol = ledger.PUBLISHED["GPT-2"], ledger.PUBLISHED["SmolLM2 135M"]
+    assert round(ledger.flops_per_token(gpt2, 1024) / 1e6) == 855  # the 124 M model at its full context
+    halved = ledger.flops_per_token(gpt2, 1024) - ledger.flops_per_token(gpt2, 1024, causal=True)
+    assert halved == 6 * 12 * 768 * 1024
+    assert ledger.kv_bytes(gpt2, 1024, 2) == 2 * 12 * 1024 * 768 * 2 and ledger.kv_bytes(smol) * 3 == 2 * 30 * 576 * 4
+    memory = ledger.training_bytes(gpt2, 1024)
+    assert memory["parameters"] + memory["gradients"] + memory["optimiser"] == 16 * 124_439_808
+
+
+def test_wrong_ledgers_are_refused(as_shipped):
+    for says, call in {
+        "ledger: n is 0, expected at least 1": lambda: ledger.ledger(CONFIGS[0], 0),
+        "ledger: m is 3 for a decoder, expected None": lambda: ledger.ledger(CONFIGS[3], 5, 1, 3),
+        "ledger: m is NoneType, expected a whole number": lambda: ledger.ledger(CONFIGS[7], 5),
+        "flops_per_token: config.kind is 'encoder', expected decoder": lambda: ledger.flops_per_token(CONFIGS[0], 5),
+    }.items():
+        with pytest.raises((ValueError, TypeError), match=says):
+            call()
+
+
+@pytest.mark.parametrize(("says", "change"), [
+    ("d is 9, expected a multiple of 4", {"d": 9}), ("kv_heads is 3, expected a divisor of the 4 heads", {"kv_heads": 3}),
+    ("kind is 'gpt', expected one of encoder", {"kind": "gpt"}), ("position is 'sin', expected one of", {"position": "sin"}),
+    ("p is 1.0, expected at least 0 and less than 1", {"p": 1.0}), ("layers is 0, expected at least 1", {"layers": 0}),
+    ("gated is int, expected bool", {"gated": 1}), ("source_vocab is 9 in a encoder", {"source_vocab": 9}),
+    ("segments is 2 in a decoder, expected 0", {"kind": "decoder", "segments": 2}),
+    ("d / heads is 3, expected a multiple of 2", {"d": 12, "position": "rope"}), ("d is 15, expected a multiple of 2", {"d": 15, "heads": 5}),
+    ("eps is 0, expected a finite number greater than 0", {"eps": 0}),
+])
+def test_wrong_configs_are_refused(says, change, as_shipped):
+    with pytest.raises((ValueError, TypeError), match=f"ModelConfig: {says}"):
+        ModelConfig(**{"kind": "encoder", **BASE} | change)
+    assert guard.POSITIONS  # the names that attention knows are a part of those that a config takes
+
+
+def init_keeps_the_stream_level(module):
+    """Weights of variance 1/d_in; with wiring pre, what returns to the stream is smaller by 1/√(2 layers)."""
+    wide = {"vocab": 50, "d": 240, "heads": 4, "layers": 8, "n_max": 5}
+    for wiring, shrink in (("pre", 0.25), ("post", 1)):
+        params = module.init_model(rng(), ModelConfig("encoder_decoder", **wide, wiring=wiring))
+        for name, x in tree.flatten(params).items():
+            last = name.split(".")[-1]
+            if last.startswith("W"):
+                expected = shrink if last in ("W_o", "W_2") else 1
+                near(x.std() * np.sqrt(len(x)), expected, f"{wiring}, {name}", 0.03)
+            elif last == "E":
+                near(x.std() * np.sqrt(240), 1, name, 0.03)
+            assert x.dtype == np.float32
+
+
+IDS_, CONFIG_ = ids_of(CONFIGS[3])[0], CONFIGS[3]
+P_, Q_ = init_model(rng(), CONFIG_, np.float64), init_model(rng(), CONFIGS[0], np.float64)
+E_ = P_["embedding"]
+ROWS = [
+    ("decoder_forward", ValueError, "decoder: config.kind is 'encoder', expected decoder", IDS_, Q_, CONFIGS[0]),
+    ("encoder_forward", ValueError, "encoder: config.kind is 'decoder', expected encoder or encoder_decoder", IDS_, P_, CONFIG_),
+    ("decoder_forward", ValueError, "decoder: config.kind is not there in dict", IDS_, P_, {}),
+    ("decoder_forward", ValueError, "decoder: params has embedding, blocks, norm, expected embedding, blocks, norm, head", IDS_,
+     {k: v for k, v in P_.items() if k != "head"}, CONFIG_),
+    ("decoder_forward", ValueError, "decoder: params has blocks 0, expected 0 to 1", IDS_, P_ | {"blocks": {"0": P_["blocks"]["0"]}}, CONFIG_),
+    ("encoder_decoder_forward", ValueError, "encoder_decoder: params has encoder, expected encoder, decoder", IDS_, IDS_,
+     {"encoder": Q_}, CONFIGS[7]),
+    ("embed_forward", ValueError, r"embed: ids has shape \(2, 7\), expected 1 to 6 tokens a row", np.zeros((2, 7), int), E_, CONFIG_),
+    ("embed_forward", TypeError, "embed: ids has dtype", np.zeros((2, 3)), E_, CONFIG_),
+    ("embed_forward", ValueError, "embed: params has tokens, expected tokens, segments, positions, norm", IDS_, E_, CONFIGS[0]),
+    ("embed_forward", ValueError, r"params\['E'\] has shape \(7, 6\), expected \(7, 8\)", IDS_, {"tokens": {"E": normal(7, 6)}}, CONFIG_),
+    ("embed_forward", ValueError, r"embed: segments has shape \(2, 3\), expected \(2, 5\)", IDS_, Q_["embedding"], CONFIGS[0],
+     np.zeros((2, 3), int)),
+    ("embed_forward", ValueError, r"embed: shape of positions is \(3,\), expected a shape that repeats to \(2, 5\)", IDS_, E_, CONFIG_, None,
+     np.arange(3)),
+    ("stack_forward", ValueError, r"mask has shape \(2, 5\), expected", normal(2, 5, D), P_, CONFIG_, np.ones((2, 5), bool)),
+]
+refused = refusals(
+    *ROWS,
+    ("decoder_forward", ValueError, "embed: ids holds 7, expected whole numbers from 0 to 6", IDS_ + 7 - IDS_.max(), P_, CONFIG_),
+    ("embed_forward", ValueError, "embed: positions holds 6, expected whole numbers from 0 to 5", IDS_, E_, CONFIG_, None, np.arange(2, 7)),
+    ("embed_forward", ValueError, "embed: segments holds 2, expected whole numbers from 0 to 1", IDS_, Q_["embedding"], CONFIGS[0],
+     np.full((2, 5), 2)),
+)
+
+
+def in_torch(x):
+    if isinstance(x, dict):
+        return tree.to_torch(x)
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x
+
+
+refused_by_torch = refusals(
+    *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
+    ("Encoder", ValueError, "Encoder: config.kind is 'decoder', expected encoder or encoder_decoder", CONFIG_),
+    ("Decoder", ValueError, "Decoder: config.kind is 'encoder', expected decoder or encoder_decoder", CONFIGS[0]),
+    ("EncoderDecoder", ValueError, "EncoderDecoder: config.kind is 'decoder', expected encoder_decoder", CONFIG_),
+)
+
+INVARIANTS = {
+    "np.model": [gradients_are_slopes, twins_agree, no_token_sees_a_later_one, padding_is_not_seen, equals_the_transformer_of_torch,
+                 positions_may_be_given, float32_stays_float32, inputs_are_left_alone, refused],
+    "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen, positions_may_be_given, modules_hold_the_tree,
+                 modules_drop_in_training_alone, refused_by_torch],
+    "initial": [init_keeps_the_stream_level],
+}
+MUTANTS = [
+    M("np.model", "invariant", "only the last block sends a gradient to the encoder", "dM = dM_i if dM is None else dM + dM_i", "dM = dM_i if dM is None else dM"),
+    M("np.model", "invariant", "tied: the output's share of the embedding's gradient lost", 'dembedding["tokens"]["E"] += dE', "pass"),
+    M("np.model", "invariant", "tied: the look-up's share lost", 'dembedding["tokens"]["E"] += dE', 'dembedding["tokens"]["E"] = dE'),
+    M("np.model", "invariant", "shared embedding: the source's share lost", 'map_tree(np.add, encoder["embedding"], dembedding)', "dembedding"),
+    M("np.model", "invariant", "every block reads the first one's gradient", "dY, dM_i, blocks[str(i)] = block_backward(dY, cache.blocks[i])", "_, dM_i, blocks[str(i)] = block_backward(dY, cache.blocks[i])"),
+    M("np.model", "invariant", "blocks run backward in forward order", "for i in reversed(range(len(cache.blocks))):", "for i in range(len(cache.blocks)):"),
+    M("np.model", "invariant", "no last norm", 'if config.wiring == "pre":', "if False:"),
+    M("np.model", "invariant", "the causal mask forgotten when another is given", "causal if mask is None else combine_masks(causal, mask)", "causal if mask is None else mask"),
+    M("np.model", "invariant", "no causal mask", "    mask = causal if mask is None else combine_masks(causal, mask)\n", ""),
+    M("np.model", "invariant", "the causal mask lets the next token in", "causal = causal_mask(ids.shape[-1])", "causal = causal_mask(ids.shape[-1], ids.shape[-1], offset=1)"),
+    M("np.model", "invariant", "the source's mask not handed to cross-attention", "config, target_mask, M, source_mask, rng)", "config, target_mask, M, None, rng)"),
+    M("np.model", "invariant", "the source's mask not handed to the encoder", 'params["encoder"], config, source_mask, rng=rng)', 'params["encoder"], config, rng=rng)'),
+    M("np.model", "invariant", "√d forgotten", "math.sqrt(config.d) if config.scale_embedding else 1.0", "1.0"),
+    M("np.model", "invariant", "√d times the positions too", "    X, tokens = embedding_forward(E, ids, math.sqrt(config.d) if config.scale_embedding else 1.0)", "    X, tokens = embedding_forward(E, ids)",
+      "    if config.embedding_norm:\n", "    X = X * (math.sqrt(config.d) if config.scale_embedding else 1.0)\n    if config.embedding_norm:\n"),
+    M("np.model", "invariant", "segments all alike", "np.zeros_like(ids) if segments is None else segments", "np.zeros_like(ids)"),
+    M("np.model", "invariant", "segments get no gradient", 'grads["segments"] = {"E": gather_backward(dX, cache.segments)}', 'grads["segments"] = {"E": 0 * gather_backward(dX, cache.segments)}'),
+    M("np.model", "invariant", "positions start from 0 whatever was asked", "positions = np.arange(ids.shape[-1]) if positions is None else positions", "positions = np.arange(ids.shape[-1])"),
+    M("np.model", "invariant", "positions start from 1", "np.arange(ids.shape[-1]) if positions", "1 + np.arange(ids.shape[-1]) if positions"),
+    M("np.model", "invariant", "base of the sinusoids not handed on", "sinusoidal_at(positions, config.d, config.base)", "sinusoidal_at(positions, config.d)"),
+    M("np.model", "invariant", "sinusoids in float64", "config.base).astype(X.dtype)", "config.base)"),
+    M("np.model", "invariant", "the norm of the embedding has no gradient", 'dX, grads["norm"] = norm_backward(dX, cache.norm)\n    if cache.positions', 'dX, _ = norm_backward(dX, cache.norm)\n    if cache.positions'),
+    M("np.model", "invariant", "dropout after the embedding not undone", "dX = dropout_backward(dX, cache.dropout)", "pass"),
+    M("np.model", "invariant", "the embedding's gradient written into what was handed back", "return dM, dembedding, grads", "dlogits *= 2\n    return dM, dembedding, grads"),
+    M("np.model", "invariant", "position inside attention not handed on", "position=config.in_attention, base", 'position="none", base'),
+    M("np.model", "invariant", "ε not handed on", "eps=config.eps, p=config.p, rng=rng)", "p=config.p, rng=rng)"),
+    M("np.model", "invariant", "kinds not told apart", 'guard.model("decoder", params, config, "decoder")', "pass"),
+    M("pt.model", "invariant", "the causal mask forgotten when another is given", "None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)\n    H", "mask\n    H"),
+    M("pt.model", "invariant", "no causal mask", "training, is_causal=mask is None)", "training)"),
+    M("pt.model", "invariant", "module: no causal mask", "memory_mask, is_causal=mask is None)", "memory_mask)"),
+    M("pt.model", "invariant", "the source's mask not handed to cross-attention", "config, target_mask, M, source_mask, training)", "config, target_mask, M, None, training)"),
+    M("pt.model", "invariant", "√d forgotten", "math.sqrt(config.d) if config.scale_embedding else 1.0", "1.0"),
+    M("pt.model", "invariant", "segments all alike", "torch.zeros_like(ids) if segments is None else segments", "torch.zeros_like(ids)"),
+    M("pt.model", "invariant", "positions start from 0 whatever was asked", "torch.arange(ids.shape[-1], device=ids.device) if positions is None else positions", "torch.arange(ids.shape[-1], device=ids.device)"),
+    M("pt.model", "invariant", "module: the decoder's own embedding where one is shared", "embedding = self.embedding if embedding is None else embedding", "embedding = embedding or self.embedding\n        ids = ids.clamp(max=1)"),
+    M("pt.model", "invariant", "module: parameters of their own making", "        _start(self, config, rng)\n\n    def forward(\n        self,\n        source", "        pass\n\n    def forward(\n        self,\n        source"),
+    M("pt.model", "invariant", "module: drops in evaluation", "segments, positions, self.training)", "segments, positions, True)"),
+    M("pt.model", "invariant", "drops without training", "p=config.p if training else 0.0", "p=config.p"),
+    M("pt.model", "invariant", "module: kinds not told apart", 'guard.kind("Encoder", config, "encoder", "encoder_decoder")', "pass"),
+    M("initial", "invariant", "what returns to the stream is not made smaller", "dtype(1 / math.sqrt(2 * config.layers))", "dtype(1)"),
+    M("initial", "invariant", "made smaller in post too", 'if config.wiring == "pre" else dtype(1)', "if True else dtype(1)"),
+    M("initial", "invariant", "float64 all the same", "shrink * params[\"W_2\"]", "float(shrink) * params[\"W_2\"].astype(float)"),
+]
+
+install(globals(), "model", [], INVARIANTS, MUTANTS)
