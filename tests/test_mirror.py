@@ -28,7 +28,7 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
            "residual": {"deepnorm", "deviation"},  # pt takes them from np: plain numbers
-           "translate": {"loss_and_grads", "length_penalty"},
+           "train": {"loop", "settings"}, "translate": {"loss_and_grads", "length_penalty"},
            "pretrain": {"sentence_pairs", "pretrain_loss_and_grads", "init_pretrain"},
            "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_classifier", "init_lora",
                         "lora_grads", "lora_loss_and_grads"},
@@ -40,6 +40,7 @@ PT_ONLY = {"gradcheck": {"parity"}, "linear": {"Linear"}, "attention": {"fused_a
            "position": {"LearnedPositions", "RelativeBias"}, "multihead": {"Multihead"},
            "norm": {"LayerNorm", "RMSNorm"}, "block": {"FeedForward", "Block"},
            "model": {"Embed", "Encoder", "Decoder", "EncoderDecoder"}, "translate": {"loss_and_weight"},
+           "train": {"optimizer_state", "load_optimizer_state", "main"},
            "pretrain": {"MlmHead", "Pretraining"}, "finetune": {"Classifier", "Lora"},
            "optim": {"parameter_groups", "adamw", "set_lr"}}
 OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoidal", "shift_matrix", "alibi_slopes",
@@ -51,10 +52,14 @@ OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "init_weights":
              "stack": ["training", "is_causal"]} | {name: ["training"] for name in WITH_DROPOUT}
 OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
 OF_NUMPY |= {name: ["rng"] for name in WITH_DROPOUT}
+OF_NUMPY |= {"train_step": ["betas", "eps", "decay", "mask", "rng", "inplace"]}  # torch's optimiser holds them
+OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
            "leak_probe": {"rng": "generator"},  # each half has its own source of random numbers
            "generate": {"rng": "generator"}, "stream": {"rng": "generator"}, "mask_tokens": {"rng": "generator"},
+           "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},
+           "train": {"params": "module", "loss_and_grads": "loss_fn"},
            "clip_by_global_norm": {"grads": "module"}}  # torch keeps the gradients in the parameters
 LINES = 250  # a module is read in one go
 

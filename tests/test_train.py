@@ -1,0 +1,1022 @@
+# ruff: noqa: E501  (the table of mutants)
+"""Training: one step is the step of the whole batch, a run that was stopped goes on to the last bit, in either half."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from byhand import tree
+from byhand.checkpoint import checkpoints, load_checkpoint
+from byhand.np import optim
+from byhand.np import train as np_train
+from byhand.np.block import block_backward, block_forward
+from byhand.np.linear import init_linear, linear_backward, linear_forward
+from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
+from byhand.pt import train as pt_train
+from byhand.pt.block import Block
+from byhand.pt.linear import Linear
+from byhand.pt.loss import cross_entropy
+from invariants import arrays, near, raises, rng, same
+from mutants import M, build, edited
+from proofs import as_shipped, install
+from test_block import block_tree, filled
+
+D, V, HEADS, N = 4, 5, 2, 3
+
+
+def new_folder():
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+
+
+# A small model in each half: dropout, two linear layers, cross-entropy over the tokens that count
+
+
+def small_params(dtype=np.float64):
+    params = {"inner": init_linear(rng(), D, 6, dtype=np.float64), "out": init_linear(rng(), 6, V, dtype=np.float64)}
+    return tree.map_tree(lambda x: np.asarray(x + 0.1, dtype), params)
+
+
+def loss_and_grads(params, batch, rng):
+    """Without the library's checks of every array, since it runs thousands of times."""
+    (X, y), (inner, out) = batch, params.values()
+    if rng is not None:
+        X = X * (rng.random(X.shape) >= 0.3) / 0.7
+    U = X @ inner["W"] + inner["b"]
+    sigma = 1 / (1 + np.exp(-U))
+    G, real = U * sigma, y != -1
+    Z = np.exp(G @ out["W"] + out["b"])
+    dZ = Z / Z.sum(axis=-1, keepdims=True)
+    L = -np.log(dZ[real, y[real]]).mean()
+    dZ[real, y[real]] -= 1
+    dZ *= real[..., None] / real.sum(dtype=X.dtype)
+    dU = dZ @ out["W"].T * (sigma + G * (1 - sigma))
+    rows = [x.reshape(-1, x.shape[-1]) for x in (X, dU, G, dZ)]
+    return L, {"inner": {"W": rows[0].T @ rows[1], "b": rows[1].sum(axis=0)},
+               "out": {"W": rows[2].T @ rows[3], "b": rows[3].sum(axis=0)}}, real.sum()
+
+
+def without_dropout(params, batch, rng=None):
+    return loss_and_grads(params, batch, None)
+
+
+class Small(torch.nn.Module):
+    def __init__(self, p=0.3):
+        super().__init__()
+        self.inner, self.out, self.dropout = Linear(D, 6), Linear(6, V), torch.nn.Dropout(p)
+
+    def forward(self, X):
+        return self.out(torch.nn.functional.silu(self.inner(self.dropout(X))))
+
+
+def small_module(p=0.3):
+    module = Small(p).double()
+    module.load_state_dict(tree.to_torch(tree.flatten(small_params())))
+    return module
+
+
+def loss_fn(module, batch):
+    X, y = batch
+    return cross_entropy(module(X), y, ignore_index=-1), (y != -1).sum()
+
+
+def numbers(step, rows=(1, 4), dtype=np.float64):
+    """Micro-batches of different sizes, each with other shares of tokens that count: a function of the step."""
+    source = np.random.default_rng([5, step])
+    found = []
+    for k in rows:
+        X, y = source.normal(size=(k, N, D)).astype(dtype), source.integers(V, size=(k, N))
+        y[:, 1:][source.random((k, N - 1)) < 0.5] = -1
+        found.append((X, y))
+    return found
+
+
+def tensors(step, rows=(1, 4), dtype=np.float64):
+    return [tuple(map(torch.tensor, batch)) for batch in numbers(step, rows, dtype)]
+
+
+def whole(batches):
+    parts = zip(*batches, strict=True)
+    return [tuple(torch.cat(part) if isinstance(part[0], torch.Tensor) else np.concatenate(part) for part in parts)]
+
+
+def rate(step):
+    return optim.warmup_cosine(step, 0.05, 4, 40)
+
+
+HELD_OUT = numbers(0, (6,))[0]
+
+
+def held_out(params):
+    return without_dropout(params, HELD_OUT)[0]
+
+
+def held_out_torch(module):
+    return loss_fn(module, tuple(map(torch.tensor, HELD_OUT)))[0]
+
+
+def equal(a, b, what="two runs", tol=0.0):
+    """Two trees, or the trees of two runs: the same names and dtypes, and values to the last bit or within tol."""
+    if isinstance(a, tuple):
+        a, b = a._asdict(), b._asdict()
+    a, b = tree.flatten(a), tree.flatten(b)
+    assert a.keys() == b.keys()
+    for name in a:
+        assert a[name].dtype == b[name].dtype, name
+        near(a[name], b[name], f"{name} of {what}", tol * max(1.0, np.abs(b[name]).max(initial=0.0)))
+
+
+def refuses_trees(a, b):
+    try:
+        equal(a, b)
+    except AssertionError:
+        return True
+    return False
+
+
+# One step
+
+
+def accumulation_is_a_mean_over_tokens(module):
+    """Micro-batches of 1, 4 and 2 rows and one batch of 7: the same loss, the same norm, the same step, clipped or not."""
+    batches, params = numbers(1, (1, 4, 2)), small_params()
+    assert len({int((y != -1).sum()) for _, y in batches}) == 3
+    for clip in (None, 0.1):
+        one, many = (module.train_step(params, optim.init_state(params), some, without_dropout, 0.1, clip=clip)
+                     for some in (whole(batches), batches))
+        near(many.loss, one.loss, "losses")
+        near(many.norm, one.norm, "norms", 1e-11)
+        equal(many.state, one.state, "the moments", 1e-11)
+        near(one.loss, without_dropout(params, whole(batches)[0])[0], "loss and the loss before the step", 0.0)
+        assert one.norm > 0.2
+        first = np.sqrt(sum(np.square(10 * m).sum() for m in arrays(one.state["m"])))  # m is a tenth of the gradient
+        near(first, clip or one.norm, "norms of the gradient that was used")
+
+
+def a_step_is_clipped_adamw(module):
+    params = small_params()
+    state, mask, batch = optim.init_state(params), optim.decay_mask(params), whole(numbers(1))
+    options = {"betas": (0.7, 0.95), "eps": 1e-3, "decay": 0.3, "mask": mask}
+    mine, held = params, state
+    for t in range(1, 4):
+        _, grads, _ = without_dropout(mine, batch[0])
+        grads, norm = optim.clip_by_global_norm(grads, 0.2)
+        mine, held = optim.adamw_step(mine, grads, held, 0.01 * t, 0.7, 0.95, 1e-3, 0.3, mask)
+        params, state, _, got = module.train_step(params, state, batch, without_dropout, 0.01 * t, clip=0.2, **options)
+        assert got == norm
+    equal(params, mine)
+    equal(state, held)
+
+
+def in_place_is_the_same(module):
+    params = small_params()
+    for x in arrays(params):
+        x.flags.writeable = False
+    copy, state = tree.map_tree(np.copy, params), optim.init_state(params)
+    held, W = optim.init_state(copy), copy["out"]["W"]
+    for t in range(1, 4):
+        params, state, *pure = module.train_step(params, state, numbers(t), without_dropout, 0.1)
+        found = module.train_step(copy, held, numbers(t), without_dropout, 0.1, inplace=True)
+        assert list(found[2:]) == pure and found.params is copy and found.state is held and copy["out"]["W"] is W
+    equal(copy, params)
+    equal(held, state)
+
+
+def gradients_may_come_in_one_buffer(module):
+    """A function that writes its gradients where it wrote the last ones, as fast ones do."""
+    params, place = small_params(), tree.map_tree(np.zeros_like, small_params())
+
+    def reusing(params, batch, rng):
+        L, grads, w = without_dropout(params, batch)
+        tree.map_tree(np.copyto, place, grads)
+        return L, place, w
+
+    one, two = (module.train_step(params, optim.init_state(params), numbers(1), f, 0.1) for f in (without_dropout, reusing))
+    equal(one.params, two.params)
+
+
+def float32_stays_float32(module):
+    params = small_params(np.float32)
+    batches = [(X.astype(np.float32), y) for X, y in numbers(1)]
+    found = module.train_step(params, optim.init_state(params), batches, without_dropout, np.float64(0.1), clip=np.float64(0.1))
+    assert all(x.dtype == np.float32 for x in arrays(found.params) + arrays(found.state["m"]))
+    assert type(found.loss) is float and type(found.norm) is float
+
+
+# The loop
+
+
+def run(module, steps, **options):
+    given = {"batch_at": numbers, "loss_and_grads": loss_and_grads, "schedule": rate, "evaluate": held_out, "seed": 3,
+             "evaluate_every": 2, "clip": 0.3, "save_every": 3} | options
+    params = given.pop("params", None) or small_params()
+    return module.train(params, given.pop("batch_at"), given.pop("loss_and_grads"), steps, given.pop("schedule"), **given)
+
+
+def steps_count_from_one(module):
+    """Batch, rate and evaluation are asked for by the step, once a step, however many micro-batches it has."""
+    seen = {"batch": [], "rate": [], "evaluate": []}
+    weights = []
+
+    def batch_at(step):
+        seen["batch"].append(step)
+        return numbers(step)
+
+    def schedule(step):
+        seen["rate"].append(step)
+        return rate(step)
+
+    def evaluate(params):
+        seen["evaluate"].append(len(seen["rate"]))
+        weights.append(params["out"]["W"].copy())
+        return float(len(weights))
+
+    found = run(module, 7, batch_at=batch_at, schedule=schedule, evaluate=evaluate)
+    assert seen["batch"] == seen["rate"] == list(range(1, 8)) and seen["evaluate"] == [2, 4, 6]
+    same(found.history["lr"], [rate(t) for t in range(1, 8)], "rates of the history and of the schedule")
+    same(found.history["evaluated_at"], [2, 4, 6])
+    same(found.history["evaluation"], [1, 2, 3])
+    assert found.state["t"] == 7 and [len(found.history[name]) for name in ("loss", "norm", "lr")] == [7, 7, 7]
+    assert {name: x.dtype.kind for name, x in found.history.items()} == {
+        "loss": "f", "norm": "f", "lr": "f", "evaluated_at": "i", "evaluation": "f"}
+
+
+def a_run_is_its_steps(module):
+    """With the mask that spares biases and gains, and default_rng([seed, step]) for dropout."""
+    params = given = small_params()
+    state, mask = optim.init_state(params), optim.decay_mask(params)
+    for t in range(1, 5):
+        params, state, loss, norm = np_train.train_step(
+            params, state, numbers(t), loss_and_grads, rate(t), clip=0.3, betas=(0.8, 0.9), eps=1e-3, decay=0.5, mask=mask,
+            rng=np.random.default_rng([3, t]))
+    found = run(module, 4, params=given, betas=(0.8, 0.9), eps=1e-3, decay=0.5)
+    equal(found.params, params)
+    equal(found.state, state)
+    assert found.history["loss"][-1] == loss and found.history["norm"][-1] == norm
+    equal(given, small_params())
+    other = run(module, 4, seed=4, betas=(0.8, 0.9), eps=1e-3, decay=0.5)
+    assert refuses_trees(other.params, params)
+    spared = run(module, 1, decay=0.5, exempt=("inner",)).params
+    one = run(module, 1, decay=0.5).params
+    equal(spared["out"], one["out"])
+    near(spared["inner"]["W"] - one["inner"]["W"], 0.5 * rate(1) * given["inner"]["W"], "what decay took")
+
+
+def a_stopped_run_goes_on_to_the_last_bit(module):
+    """Eight steps; five and three; and stopped by Ctrl-C in a batch, in a step, in an evaluation."""
+    once = run(module, 8)
+    with new_folder() as folder:
+        run(module, 5, folder=folder)
+        equal(run(module, 8, folder=folder), once)
+        equal(run(module, 8, folder=folder), once)  # nothing is left to do
+    for where, at, step in (("batch_at", 7, 6), ("loss_and_grads", 12, 5), ("evaluate", 3, 6), ("schedule", 8, 7)):
+        with new_folder() as folder:
+            calls = []
+
+            def interrupted(*args, where=where, at=at, calls=calls):
+                calls.append(1)
+                if len(calls) == at:
+                    raise KeyboardInterrupt
+                return {"batch_at": numbers, "loss_and_grads": loss_and_grads, "evaluate": held_out, "schedule": rate}[where](*args)
+
+            raises(KeyboardInterrupt, "", lambda: run(module, 8, folder=folder, save_every=50, **{where: interrupted}))  # noqa: B023
+            assert checkpoints(folder) == [step]
+            equal(run(module, 8, folder=folder), once)
+
+
+def an_interrupt_does_not_tear_a_step(module):
+    """Ctrl-C while the update is being written, or right after it: the checkpoint has all of the step."""
+    once, real = run(module, 6), module.adamw_step_
+    for before in (True, False):
+        with new_folder() as folder, pytest.MonkeyPatch.context() as patch:
+            calls = []
+
+            def update(params, grads, state, *rest, before=before, calls=calls):
+                calls.append(1)
+                if len(calls) == 3 and before:
+                    signal.raise_signal(signal.SIGINT)
+                new = real(params, grads, state, *rest)
+                if len(calls) == 3 and not before:
+                    signal.raise_signal(signal.SIGINT)
+                return new
+
+            patch.setattr(module, "adamw_step_", update)
+            raises(KeyboardInterrupt, "", lambda: run(module, 6, folder=folder))  # noqa: B023
+            patch.undo()
+            assert checkpoints(folder)[-1] == 3
+            equal(run(module, 6, folder=folder), once)
+
+
+def the_best_is_kept_and_patience_ends(module):
+    scores, seen = [5.0, 4.0, 4.5, 4.0, 3.0, 9.0, 3.5, 3.2, 1.0, 0.5], []
+
+    def evaluate(params):
+        seen.append(tree.map_tree(np.copy, params))
+        return scores[len(seen) - 1]
+
+    with new_folder() as folder:
+        found = run(module, 20, evaluate=evaluate, patience=3, folder=folder)
+        assert found.state["t"] == 16 and len(seen) == 8
+        same(found.history["evaluation"], scores[:8])
+        equal(found.best, seen[4])
+        equal(found.params, seen[7])
+        equal(run(module, 20, evaluate=evaluate, patience=3, folder=folder), found)
+        assert len(seen) == 8 and checkpoints(folder) == [15, 16]
+        more = run(module, 20, evaluate=evaluate, patience=5, folder=folder)  # its patience counts from the best on
+        assert more.state["t"] == 20 and len(seen) == 10
+        equal(more.best, seen[9])
+    seen.clear()
+    found = run(module, 20, evaluate=evaluate, patience=2)
+    assert found.state["t"] == 8  # an equal score is no better
+    equal(found.best, seen[1])
+    with new_folder() as folder:  # and what was best before a stop is best after it
+        seen.clear()
+        run(module, 14, evaluate=evaluate, folder=folder)
+        equal(run(module, 16, evaluate=evaluate, folder=folder).best, seen[4])
+    plain = run(module, 3, evaluate=None)
+    equal(plain.best, plain.params)
+    assert not len(plain.history["evaluation"])
+
+
+def checkpoints_come_when_they_should(module):
+    with new_folder() as folder:
+        seen = []
+
+        def batch_at(step):
+            seen.append(checkpoints(folder))
+            return numbers(step)
+
+        found = run(module, 8, batch_at=batch_at, folder=folder, keep=2, config={"d": 4})
+        assert seen == [[]] * 3 + [[3]] * 3 + [[3, 6]] * 2 and checkpoints(folder) == [6, 8]
+        saved = load_checkpoint(folder)
+        equal({**saved.trees}, found._asdict())
+        assert saved.meta["config"]["seed"] == 3 and saved.meta["config"]["model"] == {"d": 4}
+        assert not [x for x in Path(folder).iterdir() if x.suffix not in (".json", ".safetensors")]
+
+
+def other_runs_are_refused(module):
+    with new_folder() as folder:
+        run(module, 3, folder=folder, config={"d": 4})
+        go_on = partial(run, module, 6, folder=folder)
+        for says, options in (
+            ("holds step 3, expected an empty folder, or resume=True", {"resume": False}),
+            ("seed is 3, expected 4", {"seed": 4}), ("d is 4, expected 5", {"config": {"d": 5}}),
+            ("clip is 0.3, expected 0.5", {"clip": 0.5}), ("decay is 0.01, expected 0.2", {"decay": 0.2}),
+            (r"betas is \[0.9, 0.999\], expected \[0.9, 0.9\]", {"betas": (0.9, 0.9)}), ("eps is", {"eps": 1e-3}),
+            (r"exempt is \['E', 'table'\], expected \['E'\]", {"exempt": ("E",)}),
+            ("params has .* as float64", {"params": small_params(np.float32)}),
+            ("params lacks other", {"params": small_params() | {"other": np.zeros(1)}}),
+        ):
+            raises(ValueError, says, lambda o=options: go_on(**{"config": {"d": 4}} | o))
+        raises(ValueError, "holds step 3, expected at most steps, 2", lambda: run(module, 2, folder=folder, config={"d": 4}))
+        newest = Path(folder) / json.loads((Path(folder) / "step-000003.json").read_text())["file"]
+        newest.write_bytes(newest.read_bytes()[:-1])
+        raises(ValueError, "cut short", lambda: go_on(config={"d": 4}))
+    with new_folder() as folder:
+        np_train.save_checkpoint(folder, 3, {"params": small_params(), "state": optim.init_state(small_params())})
+        raises(ValueError, "step-000003 of .* is of another run", lambda: run(module, 6, folder=folder))
+        (meta,) = [{"config": np_train.settings(None, seed=3, clip=0.3, betas=(0.9, 0.999), eps=1e-8, decay=0.01, exempt=optim.EXEMPT)}]
+        np_train.save_checkpoint(folder, 4, {"params": small_params(), "state": optim.init_state(small_params())}, meta)
+        raises(ValueError, "step 4 of .* has no history", lambda: run(module, 6, folder=folder))
+
+
+def wrong_input_is_refused(module):
+    params, state, batch = small_params(), optim.init_state(small_params()), numbers(1)
+    for error, says, batches, f in (
+        (TypeError, "train_step: batches is numpy.ndarray, expected a list of micro-batches", batch[0][0], without_dropout),
+        (ValueError, "train_step: batches is empty", [], without_dropout),
+        (ValueError, "weight is 0", batch, lambda *a: (1.0, params, 0)),
+        (ValueError, "loss is nan", batch, lambda *a: (np.nan, params, 2)),
+        (ValueError, "grads.out.b holds inf", batch[:1], lambda *a: (1.0, tree.unflatten(tree.flatten(params) | {"out.b": np.full(V, np.inf)}), 2)),
+    ):
+        with as_shipped():
+            raises(error, says, lambda b=batches, f=f: module.train_step(params, state, b, f, 0.1))
+    for error, says, options in (
+        (ValueError, "train: seed is -1", {"seed": -1}), (ValueError, "evaluate_every is 0", {"evaluate_every": 0}),
+        (ValueError, "save_every is 0", {"save_every": 0}), (ValueError, "patience is 0", {"patience": 0}),
+        (ValueError, "patience is 2 but evaluate is None", {"patience": 2, "evaluate": None}),
+        (ValueError, "evaluation is nan", {"evaluate": lambda params: np.nan}),
+        (ValueError, "lr is nan", {"schedule": lambda step: np.nan}),
+    ):
+        raises(error, says, lambda o=options: run(module, 4, **o))
+    raises(ValueError, "steps is 0", lambda: run(module, 0))
+
+
+def a_run_that_blows_up_leaves_the_last_checkpoint(module):
+    with new_folder() as folder:
+        calls = []
+
+        def f(params, batch, rng):
+            calls.append(1)
+            L, grads, w = loss_and_grads(params, batch, rng)
+            return (np.nan if len(calls) > 16 else L), grads, w  # from step 9 on, of two micro-batches each
+
+        raises(ValueError, "loss is nan", lambda: run(module, 20, loss_and_grads=f, folder=folder))
+        assert checkpoints(folder) == [3, 6]
+        assert load_checkpoint(folder).trees["history"]["loss"].shape == (6,)
+    seen = []
+    with new_folder() as folder:  # a loss that is a number only once it is looked at, as on a GPU
+        def late(step):
+            seen.append(step)
+            return (np.inf if step == 5 else 1.0), 1.0, 0.1
+
+        options = {"evaluate_every": 4, "patience": None, "save_every": 3, "keep": 2, "resume": True, "config": {}}
+        raises(ValueError, "train: loss at step 5 is inf, expected a finite number",
+               lambda: module.loop(late, small_params, small_params, print, 60, evaluate=None, folder=folder, **options))
+        assert checkpoints(folder) == [3] and len(seen) == 6
+        raises(ValueError, "loss at step 5", lambda: module.loop(late, small_params, small_params, print, 60, evaluate=None, folder=None, **options))
+        assert len(seen) == 26
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def a_bar_only_on_a_terminal(module):
+    for place in (io.StringIO(), Terminal()):
+        with redirect_stderr(place), redirect_stdout(io.StringIO()) as out, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "SHOWN", 2)
+            losses = run(module, 4, evaluate=None).history["loss"]
+        text = place.getvalue()
+        shown = "4/4" in text and f"loss={losses[3]:.4f}" in text
+        assert not out.getvalue() and shown is place.isatty() and bool(text) is place.isatty()
+
+
+# PyTorch
+
+
+class OneBlock(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block, self.out = Block(D, HEADS, 7), Linear(D, V)
+
+    def forward(self, X):
+        return self.out(self.block(X, is_causal=True))
+
+
+def block_loss_and_grads(params, batch, rng):
+    X, y = batch
+    H, block = block_forward(X, params["block"], HEADS, np.tri(N, dtype=bool))
+    logits, out = linear_forward(H, **params["out"])
+    L, cache = cross_entropy_forward(logits, y, ignore_index=-1)
+    dH, dW, db = linear_backward(cross_entropy_backward(1.0, cache), out)
+    return L, {"block": block_backward(dH, block)[2], "out": {"W": dW, "b": db}}, (y != -1).sum()
+
+
+def the_halves_take_the_same_twenty_steps(module):
+    """A block, two micro-batches a step, clipped in some of the steps."""
+    params = {"block": filled(block_tree(), rng()), "out": init_linear(rng(), D, V, dtype=np.float64)}
+    state, mask, net = optim.init_state(params), optim.decay_mask(params), OneBlock().double()
+    net.load_state_dict(tree.to_torch(tree.flatten(params)))
+    optimizer = module.adamw(net, 0.0, 0.8, 0.9, 1e-3, 0.3)
+    clipped = 0
+    for t in range(1, 21):
+        params, state, loss, norm = np_train.train_step(params, state, numbers(t, (1, 4)), block_loss_and_grads, rate(t), clip=0.8,
+                                                        betas=(0.8, 0.9), eps=1e-3, decay=0.3, mask=mask)
+        found, size = module.train_step(net, optimizer, tensors(t, (1, 4)), loss_fn, rate(t), clip=0.8)
+        near(found.item(), loss, f"losses at step {t}")
+        near(size.item(), norm, f"norms at step {t}")
+        equal(tree.from_torch(net), params, f"step {t}", 1e-12)
+        clipped += norm > 0.8
+    assert 3 < clipped < 20
+    equal(module.optimizer_state(net, optimizer), state, "the moments", 1e-12)
+
+
+def torch_run(module, steps, net=None, **options):
+    given = {"batch_at": tensors, "loss_fn": loss_fn, "schedule": rate, "evaluate": held_out_torch, "seed": 3,
+             "evaluate_every": 2, "clip": 0.3, "save_every": 3} | options
+    net = small_module() if net is None else net
+    return module.train(net, given.pop("batch_at"), given.pop("loss_fn"), steps, given.pop("schedule"), **given)
+
+
+def torch_accumulates_over_tokens(module):
+    for clip in (None, 0.1, 1e3):
+        found = []
+        for batches in (tensors(1, (1, 4, 2)), whole(tensors(1, (1, 4, 2)))):
+            net = small_module(p=0.0)
+            optimizer = module.adamw(net)
+            net.out.b.grad = torch.ones(V, dtype=torch.float64)  # of a step before
+            numbers = module.train_step(net, optimizer, batches, loss_fn, 0.1, clip=clip)
+            found.append({"now": tree.from_torch(net), "state": module.optimizer_state(net, optimizer),
+                          "loss": numbers[0].numpy(), "norm": numbers[1].numpy()})
+        equal(*found, tol=1e-11)
+        assert 0.2 < found[0]["norm"] < 1e3
+        first = np.sqrt(sum(np.square(10 * m).sum() for m in arrays(found[0]["state"]["m"])))
+        near(first, min(clip or 1e3, found[0]["norm"]), "norms of the gradient that was used")
+
+
+def a_stopped_torch_run_goes_on_to_the_last_bit(module):
+    once = torch_run(module, 8)
+    with new_folder() as folder:
+        torch_run(module, 5, folder=folder)
+        torch.manual_seed(99)
+        net = small_module()
+        found = torch_run(module, 8, net, folder=folder)
+        equal(found, once)
+        equal(found.params, tree.from_torch(net))
+        saved = load_checkpoint(folder)
+        equal({**saved.trees}, found._asdict())
+    with new_folder() as folder:
+        calls = []
+
+        def interrupted(step):
+            calls.append(step)
+            if step == 6:
+                raise KeyboardInterrupt
+            return tensors(step)
+
+        raises(KeyboardInterrupt, "", lambda: torch_run(module, 8, batch_at=interrupted, folder=folder))
+        assert checkpoints(folder)[-1] == 5
+        equal(torch_run(module, 8, folder=folder), once)
+
+
+def the_halves_go_on_with_each_others_runs(module):
+    """Four steps in one, three in the other, without dropout: as seven in either."""
+    options = {"evaluate": held_out, "loss_and_grads": without_dropout}
+    once = run(np_train, 7, **options)
+    for first in ("np", "pt"):
+        with new_folder() as folder:
+            def ours(steps, folder=folder):
+                return run(np_train, steps, folder=folder, **options)
+
+            def theirs(steps, folder=folder):
+                return torch_run(module, steps, small_module(p=0.0), folder=folder)
+
+            one, two = (ours, theirs) if first == "np" else (theirs, ours)
+            equal(one(4), run(np_train, 4, **options), tol=1e-12)
+            equal(two(7), once, f"a run begun in {first} and one", 1e-12)
+
+
+def the_moments_fit_their_parameters(module):
+    """torch numbers parameters by group, and a tree names them."""
+    net = small_module(p=0.0)
+    optimizer = module.adamw(net)
+    equal(module.optimizer_state(net, optimizer), optim.init_state(small_params()))
+    source = rng()
+    state = {"t": np.array(4)} | {name: tree.map_tree(lambda x: source.random(x.shape), small_params()) for name in "mv"}
+    module.load_optimizer_state(net, optimizer, state)
+    equal(module.optimizer_state(net, optimizer), state)
+    assert len(optimizer.param_groups) == 2 and [g["weight_decay"] for g in optimizer.param_groups] == [0.01, 0.0]
+    module.train_step(net, optimizer, tensors(1), loss_fn, 0.1)
+    assert {int(s["step"]) for s in optimizer.state.values()} == {5}
+
+
+def evaluation_is_without_dropout_and_gradients(module):
+    net, seen = small_module(), []
+    net.eval()
+
+    def evaluate(given):
+        seen.append((given.training, given.inner.training, torch.is_grad_enabled()))
+        return held_out_torch(given)
+
+    def training(given, batch):
+        seen.append((given.training, given.inner.training, torch.is_grad_enabled()))
+        return loss_fn(given, batch)
+
+    found = torch_run(module, 3, net, evaluate=evaluate, evaluate_every=1, loss_fn=training, batch_at=partial(tensors, rows=(2,)))
+    assert seen == [(True, True, True), (False, False, False)] * 3
+    assert not net.training and not net.inner.training  # as it came
+    near(found.history["evaluation"][-1], held_out(found.params), "the last evaluation and that of the other half")
+    torch_run(module, 1, net.train(), loss_fn=lambda given, batch: loss_fn(given.eval(), batch))
+    assert net.training
+
+
+def random_numbers_are_a_matter_of_seed_and_step(module):
+    def state():
+        return torch.get_rng_state().numpy().copy()
+
+    net = small_module()
+    torch.manual_seed(11)
+    before, first = state(), torch_run(module, 4, net)
+    same(state(), before, "random state before and after")
+    torch.manual_seed(12)
+    equal(torch_run(module, 4), first)
+    assert refuses_trees(torch_run(module, 4, seed=4).params, first.params)
+    seen = []
+
+    def draws(net, batch):
+        seen.append(torch.rand(1).item())
+        return loss_fn(net, batch)
+
+    torch_run(module, 3, loss_fn=draws)
+    assert len(set(seen)) == 6
+
+
+def the_options_reach_the_optimiser(module):
+    options = {"betas": (0.8, 0.9), "eps": 1e-3, "decay": 0.5, "exempt": ("inner",), "clip": None}
+    ours = run(np_train, 5, loss_and_grads=without_dropout, **options)
+    equal(torch_run(module, 5, small_module(p=0.0), **options), ours, "the halves", 1e-12)
+    with new_folder() as folder:
+        torch_run(module, 2, folder=folder, **options)
+        for says, change in (("betas", {"betas": (0.9, 0.9)}), ("eps", {"eps": 1e-8}), ("decay", {"decay": 0.1}),
+                             ("exempt", {"exempt": ()}), ("clip", {"clip": 1.0}), ("seed", {"seed": 1}), ("model", {"config": 2})):
+            raises(ValueError, f"{says} is .*, expected", lambda c=change: torch_run(module, 4, folder=folder, **options | c))
+        raises(ValueError, "resume=True", lambda: torch_run(module, 4, folder=folder, resume=False, **options))
+
+
+class Plain(torch.nn.Module):
+    """Of torch's own parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.out = torch.nn.Linear(D, 6), torch.nn.Linear(6, V)
+        source = torch.Generator().manual_seed(0)
+        for p in self.parameters():
+            torch.nn.init.normal_(p, generator=source)
+        self.seen = []
+
+    def forward(self, X):
+        H = self.inner(X).tanh()
+        if not torch.compiler.is_compiling():
+            self.seen.append(H.dtype)
+        return self.out(H)
+
+
+def autocast_computes_in_bfloat16_and_keeps_float32(module):
+    single = partial(tensors, dtype=np.float32)
+    X, y = (torch.tensor(HELD_OUT[0], dtype=torch.float32), torch.tensor(HELD_OUT[1]))
+    evaluate, found = (lambda given: loss_fn(given, (X, y))[0]), {}
+    for dtype in (None, torch.bfloat16):
+        net = Plain()
+        found[dtype] = torch_run(module, 6, net, batch_at=single, evaluate=evaluate, autocast=dtype)
+        assert set(net.seen) == {dtype or torch.float32}  # in the steps and in the evaluations
+        assert {p.dtype for p in net.parameters()} == {torch.float32}
+    near(found[None].history["loss"], found[torch.bfloat16].history["loss"], "losses in both", 0.1)
+    for wrong in (torch.float16, torch.float32):
+        raises(ValueError, "autocast is torch.float.*, expected torch.bfloat16 or None",
+               lambda wrong=wrong: torch_run(module, 2, Plain(), batch_at=single, autocast=wrong))
+
+
+def compiled_is_the_same(module):
+    """Traced as ever, but run by Python: the compiler of the machine is not what is tried here."""
+    plain = torch_run(module, 4, Plain().double())
+    calls, real = [], torch.compile
+    with pytest.MonkeyPatch.context() as patch, new_folder() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of torch's own tracer
+
+        def eager(net):
+            calls.append(net)
+            return real(net, backend="eager")
+
+        patch.setattr(torch, "compile", eager)
+        torch._dynamo.reset()
+        net = Plain().double()
+        found = torch_run(module, 4, net, compile=True, folder=folder)
+        equal(found, plain, "compiled and not", 1e-12)
+        assert calls == [net] and net.seen == []  # neither a step nor an evaluation went past the compiler
+        assert load_checkpoint(folder).trees["params"].keys() == {"inner", "out"}
+
+
+def torch_refuses_wrong_input(module):
+    net = small_module()
+    optimizer = module.adamw(net)
+    for error, says, batches, f, clip in (
+        (TypeError, "train_step: batches is torch.Tensor", tensors(1)[0][0], loss_fn, None),
+        (ValueError, "train_step: batches is empty", [], loss_fn, None),
+        (ValueError, r"loss has shape \(2,\), expected \(\)", tensors(1), lambda *a: (torch.ones(2, requires_grad=True), 1), None),
+        (ValueError, "clip is 0", tensors(1), loss_fn, 0),
+    ):
+        with as_shipped():
+            raises(error, says, lambda b=batches, f=f, c=clip: module.train_step(net, optimizer, b, f, 0.1, clip=c))
+    raises(ValueError, "seed is -1", lambda: torch_run(module, 2, seed=-1))
+    with new_folder() as folder:
+        def late(given, batch):
+            L, w = loss_fn(given, batch)
+            return (L * float("nan") if len(checkpoints(folder)) == 1 else L), w
+
+        raises(ValueError, "train: loss at step 4 is nan", lambda: torch_run(module, 20, loss_fn=late, folder=folder))
+        assert checkpoints(folder) == [3]
+
+
+def main_learns_a_text(module):
+    """Digits in a row: the next one is certain. The same text again, as a finished run, and another one, refused."""
+    with new_folder() as folder, redirect_stdout(io.StringIO()) as out:
+        text, flags = Path(folder) / "text.txt", ["--n=8", "--d=16", "--heads=2", "--layers=1", "--batch=4", "--every=20"]
+        text.write_text("0123456789" * 40)
+        flags += [f"--text={text}", f"--folder={folder}/run", "--seed=3"]
+        found = module.main([*flags, "--steps=60", "--micro=2", "--rate=0.02"])
+        assert found.history["evaluation"][-1] < 0.3 < 2 < found.history["loss"][0]
+        same(found.history["evaluated_at"], [20, 40, 60])
+        best = found.history["evaluation"].min() / np.log(2)
+        assert out.getvalue() == f"step 60: loss {found.history['loss'][-1]:.4f}, held out {best:.4f} bits\n"
+        equal(module.main([*flags, "--steps=60"]).params, found.params)
+        saved = load_checkpoint(f"{folder}/run")
+        assert saved.step == 60 and saved.meta["config"]["model"]["d"] == 16 and saved.meta["config"]["seed"] == 3
+        text.write_text("1023456789" * 40)
+        raises(ValueError, "is of another run: text is", lambda: module.main([*flags, "--steps=80"]))
+        for wrong, says in (("--n=40", "40 characters are held out"), ("--micro=3", "micro-batches, 1 × 3")):
+            with redirect_stderr(io.StringIO()) as err:
+                raises(SystemExit, "2", lambda wrong=wrong: module.main([*flags, wrong]))
+            assert says in err.getvalue()
+
+
+INVARIANTS = {
+    "np.train": [accumulation_is_a_mean_over_tokens, a_step_is_clipped_adamw, in_place_is_the_same,
+                 gradients_may_come_in_one_buffer, float32_stays_float32, steps_count_from_one, a_run_is_its_steps,
+                 a_stopped_run_goes_on_to_the_last_bit, an_interrupt_does_not_tear_a_step,
+                 the_best_is_kept_and_patience_ends, checkpoints_come_when_they_should, other_runs_are_refused,
+                 wrong_input_is_refused, a_run_that_blows_up_leaves_the_last_checkpoint, a_bar_only_on_a_terminal],
+    "pt.train": [torch_accumulates_over_tokens, a_stopped_torch_run_goes_on_to_the_last_bit,
+                 the_halves_go_on_with_each_others_runs, the_moments_fit_their_parameters,
+                 evaluation_is_without_dropout_and_gradients, random_numbers_are_a_matter_of_seed_and_step,
+                 the_options_reach_the_optimiser, autocast_computes_in_bfloat16_and_keeps_float32,
+                 torch_refuses_wrong_input],
+}
+
+
+# What takes longer is tried on the module and on a few wrong ones
+
+SLOW = {  # a check → wrong modules that it must catch
+    the_halves_take_the_same_twenty_steps: [
+        ("clipped as torch clips, by norm + 1e-6", "(clip / norm)", "(clip / (norm + 1e-6))"),
+        ("every step at the rate of the first", "    set_lr(optimizer, lr)\n", "    _ = optimizer.param_groups[0]['lr'] or set_lr(optimizer, lr)\n"),
+        ("clipped before the division by the tokens", "norm = nn.utils.get_total_norm(grads) * scale", "norm = nn.utils.get_total_norm(grads)"),
+    ],
+    compiled_is_the_same: [
+        ("never compiled", "torch.compile(module) if compile else module", "module"),
+        ("evaluated without it", "evaluate(runner)", "evaluate(module)"),
+        ("the compiled module's names in the checkpoint", "tree.from_torch(dict(module.named_parameters()))", "tree.from_torch(dict(runner.named_parameters()))"),
+    ],
+    main_learns_a_text: [
+        ("targets not shifted", "rows[:, 1:]), rows", "rows[:, :-1]), rows"),
+        ("one text for another", "\"text\": hashlib.sha256(text.encode()).hexdigest()", "\"text\": len(text)"),
+        ("seed of the run forgotten", "seed=a.seed, evaluate", "evaluate"),
+        ("sizes not checked", "    if len(held) <= a.n or a.batch % (world * a.micro):\n", "    if False:\n"),
+        ("nats for bits", "bits(run.history[\"evaluation\"].min(initial=np.inf))", "run.history[\"evaluation\"].min()"),
+    ],
+}
+
+
+@pytest.mark.parametrize("check", SLOW, ids=lambda check: check.__name__)
+def test_slow(check):
+    check(pt_train)
+
+
+@pytest.mark.parametrize(("check", "wrong"), [(check, row) for check, rows in SLOW.items() for row in rows],
+                         ids=lambda x: x[0] if isinstance(x, tuple) else "")
+def test_slow_catches(check, wrong):
+    module = build("pt.train", *wrong[1:])
+    with as_shipped(), redirect_stdout(io.StringIO()), pytest.raises((Exception, pytest.fail.Exception)) as found:
+        check(module)
+    assert not isinstance(found.value, SyntaxError | NameError)
+
+
+# Two processes under torchrun. One start of them tries the module and every wrong one.
+
+PROCESS = """
+import json, sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+import byhand.np.train
+
+dist.init_process_group("gloo")
+rank, world, folder = dist.get_rank(), dist.get_world_size(), Path(sys.argv[1])
+data, saved, apart = np.load(folder / "data.npz"), [], []
+write, no_sync = byhand.np.train.save_checkpoint, DDP.no_sync
+
+def save_checkpoint(*args):
+    saved.append(rank)
+    if rank == 0:
+        write(*args)
+
+def counted(self):
+    apart.append(rank)
+    return no_sync(self)
+
+byhand.np.train.save_checkpoint, DDP.no_sync = save_checkpoint, counted
+for path in sorted(folder.glob("*.py.txt")):
+    module = ModuleType("byhand.pt.train")
+    exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), vars(module))
+    drawn = []
+
+    def batch_at(step):
+        return [tuple(torch.tensor(data[f"{step}_{k}_{name}"][rank::world]) for name in "Xy") for k in range(2)]
+
+    def loss_fn(net, batch):
+        drawn.append(torch.rand(1).item())
+        X, y = batch
+        return torch.nn.functional.cross_entropy(net(X).flatten(0, 1), y.flatten(), ignore_index=-1), (y != -1).sum()
+
+    for steps in (2, 3):
+        saved.clear()
+        apart.clear()
+        net = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 5)).double()
+        with torch.no_grad():
+            for i, p in enumerate(net.parameters()):
+                p.copy_(torch.tensor(data[f"p{i}"]) + rank)  # the first process has the right ones
+        run = module.train(net, batch_at, loss_fn, steps, lambda step: 0.05, clip=0.3, eps=1e-3, evaluate_every=1,
+                           evaluate=lambda net: net[0].weight.sum().item() + rank, folder=folder / path.stem)
+        dist.barrier()
+    flat = np.concatenate([p.detach().numpy().ravel() for p in net.parameters()])
+    found = {"params": flat.tolist(), "saved": len(saved), "apart": len(apart), "drawn": drawn,
+             **{name: run.history[name].tolist() for name in ("loss", "norm", "evaluation")}}
+    (folder / f"{path.stem}.{rank}.json").write_text(json.dumps(found))
+
+dist.init_process_group, dist.destroy_process_group = (lambda *_: None), (lambda: None)
+from byhand.pt import train
+train.main(json.loads((folder / "flags.json").read_text()))
+dist.barrier()
+"""
+
+WRONG_PROCESSES = [
+    ("each divides by its own tokens", "    if parallel:\n        dist.all_reduce(totals)\n", ""),
+    ("means taken for sums", "(dist.get_world_size() if parallel else 1)", "1.0"),
+    ("each by itself", "DistributedDataParallel(runner) if parallel else runner", "runner"),
+    ("each believes its own evaluation", "        if parallel:  # all stop", "        if False:  # all stop"),
+    ("all drop out the same units", "[seed, step, rank]", "[seed, step, 0]"),
+    ("all write", "writes=rank == 0", "writes=True"),
+    ("they meet at every micro-batch", "if parallel and i < len(batches) - 1 else", "if False else"),
+    ("they meet in the first alone", "i < len(batches) - 1 else", "i > 0 else"),
+]
+
+
+def test_two_processes_take_the_steps_of_one(tmp_path, monkeypatch):
+    """Two micro-batches a step, whose rows the processes take in turn, with other numbers of tokens that count."""
+    source = rng()
+    data = {f"p{i}": source.normal(size=shape) for i, shape in enumerate([(6, D), (6,), (V, 6), (V,)])}
+    for step in range(1, 4):
+        for k, (X, y) in enumerate(numbers(step, (3, 5))):
+            data |= {f"{step}_{k}_X": X, f"{step}_{k}_y": y}
+    shares = [[sum((data[f"{step}_{k}_y"][rank::2] != -1).sum() for k in range(2)) for rank in range(2)] for step in (1, 2, 3)]
+    assert all(one != two for one, two in shares), shares
+    np.savez(tmp_path / "data.npz", **data)
+    for i, edits in enumerate([(), *(row[1:] for row in WRONG_PROCESSES)]):
+        (tmp_path / f"{i}.py.txt").write_text(edited("pt.train", *edits), encoding="utf-8")
+    (tmp_path / "text.txt").write_text("to be or not to be " * 40)
+    flags = [f"--text={tmp_path}/text.txt", "--steps=3", "--n=8", "--d=8", "--heads=2", "--layers=1", "--micro=2", "--batch=8", "--every=3"]
+    (tmp_path / "flags.json").write_text(json.dumps([*flags, f"--folder={tmp_path}/main"]))
+    (tmp_path / "process.py").write_text(PROCESS, encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
+                           tmp_path / "process.py", tmp_path], capture_output=True, text=True, timeout=200,
+                          env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
+    assert done.returncode == 0, done.stderr[-3000:]
+
+    net = torch.nn.Sequential(torch.nn.Linear(D, 6), torch.nn.Tanh(), torch.nn.Linear(6, V)).double()
+    with torch.no_grad():
+        for i, p in enumerate(net.parameters()):
+            p.copy_(torch.tensor(data[f"p{i}"]))
+    one = pt_train.train(
+        net, lambda step: whole([tuple(torch.tensor(data[f"{step}_{k}_{name}"]) for name in "Xy") for k in range(2)]), loss_fn, 3,
+        lambda step: 0.05, clip=0.3, eps=1e-3, evaluate_every=1, evaluate=lambda net: net[0].weight.sum().item())
+    assert max(one.history["norm"]) > 0.3
+    flat = np.concatenate([p.detach().numpy().ravel() for p in net.parameters()])
+
+    def faults(i):
+        ranks = [json.loads((tmp_path / f"{i}.py.{rank}.json").read_text()) for rank in (0, 1)]
+        expected = {name: one.history[name] for name in ("loss", "norm", "evaluation")} | {"params": flat}
+        found = {name for rank in ranks for name, x in expected.items() if not np.allclose(rank[name], x, rtol=1e-10, atol=1e-10)}
+        found |= {"saved"} if [rank["saved"] for rank in ranks] != [1, 0] else set()
+        found |= {"meetings"} if [rank["apart"] for rank in ranks] != [1, 1] else set()  # in the one step of the second run
+        return found | ({"dropout"} if set(ranks[0]["drawn"]) & set(ranks[1]["drawn"]) else set())
+
+    caught = {row[0]: faults(i) for i, row in enumerate(WRONG_PROCESSES, start=1)}
+    assert not faults(0) and all(caught.values()), (faults(0), caught)
+    assert set().union(*caught.values()) == {"loss", "norm", "evaluation", "params", "saved", "meetings", "dropout"}, caught
+
+    monkeypatch.setattr(pt_train.pt, "device", lambda: torch.device("cpu"))
+    alone = pt_train.main(flags)
+    assert done.stdout.count("step 3: loss") == 1
+    equal(load_checkpoint(tmp_path / "main").trees["params"], alone.params, "one process and two", 1e-5)
+
+
+def A(story, *edits):
+    return M("np.train", "invariant", story, *edits)
+
+
+def B(story, *edits):
+    return M("pt.train", "invariant", story, *edits)
+
+
+MUTANTS = [
+    A("mean of means", "total += float(w)\n        share = float(w) / total", "total += 1\n        share = 1 / total"),
+    A("a sum of micro-batches", "mean + share * (x - mean)", "mean + x"),
+    A("the last micro-batch alone", "mean + share * (x - mean)", "x"),
+    A("the loss of the last micro-batch", "loss += share * (float(L) - loss)", "loss = float(L)"),
+    A("each micro-batch clipped", "        L, g, w = loss_and_grads(params, batch, rng)\n",
+      "        L, g, w = loss_and_grads(params, batch, rng)\n        g = clip_by_global_norm(g, clip or 1e9)[0]\n"),
+    A("not clipped", "sys.float_info.max if clip is None else clip", "sys.float_info.max"),
+    A("clipped when nobody asked", "sys.float_info.max if clip is None else clip", "clip or 0.1"),
+    A("norm after clipping", "    update = adamw_step_ if", "    norm = min(norm, clip or norm)\n    update = adamw_step_ if"),
+    A("betas exchanged", "lr, *betas, eps, decay, mask)", "lr, *betas[::-1], eps, decay, mask)"),
+    A("everything decays", "lr, *betas, eps, decay, mask)", "lr, *betas, eps, decay, None)"),
+    A("eps and decay exchanged", "lr, *betas, eps, decay, mask)", "lr, *betas, decay, eps, mask)"),
+    A("in place whatever was asked", "adamw_step_ if inplace else adamw_step", "adamw_step_"),
+    A("never in place", "adamw_step_ if inplace else adamw_step", "adamw_step"),
+    A("gradients not copied", "g if len(batches) == 1 else map_tree(np.copy, g)", "g"),
+    A("share as a NumPy number makes float64", "        share = float(w) / total", "        share = np.float64(w) / np.float64(total)"),
+    A("an array taken apart", "    guard.batches(\"train_step\", batches)\n", ""),
+    A("weight 0 divides", "        guard.number(\"train_step\", low=0, weight=w)\n", ""),
+    A("a loss that is no number", "        guard.number(\"train_step\", loss=float(L))\n", ""),
+    # the loop
+    A("rate stepped by micro-batch", "lr, rng = schedule(step), np", "lr, rng = [schedule(step) for _ in batch_at(step)][0], np"),
+    A("rate of the step before", "lr, rng = schedule(step), np", "lr, rng = schedule(max(1, step - 1)), np"),
+    A("steps counted from 0", "step_at(t + 1), strict=True", "step_at(t), strict=True"),
+    A("resumed: rate starts again", "    def step_at(step):\n", "    begun = []\n\n    def step_at(step):\n        begun.append(step)\n",
+      "lr, rng = schedule(step), np", "lr, rng = schedule(len(begun)), np"),
+    A("resumed: dropout starts again", "    def step_at(step):\n        lr, rng = schedule(step), np.random.default_rng([seed, step])",
+      "    rng = np.random.default_rng(seed)\n\n    def step_at(step):\n        lr = schedule(step)"),
+    A("the same dropout at every step", "np.random.default_rng([seed, step])", "np.random.default_rng([seed, 1])"),
+    A("no seed for dropout", "np.random.default_rng([seed, step])", "np.random.default_rng([0, step])"),
+    A("no dropout", "mask=mask, rng=rng, inplace", "mask=mask, rng=None, inplace"),
+    A("resumed: moments start again", "        state.update(moments)\n", ""),
+    A("resumed: parameters start again", "        map_tree(np.copyto, params, saved)\n", ""),
+    A("resumed: no history", "            history[name] += values.tolist()", "            history[name] += [0.0] * len(values)"),
+    A("resumed: best forgotten", "saved.trees.get(\"best\")\n", "None\n"),
+    A("the caller's parameters trained", "params, state = map_tree(np.copy, params), init_state", "params, state = params, init_state"),
+    A("everything decays in a run", "mask = decay_mask(params, exempt)", "mask = None"),
+    A("exempt forgotten", "mask = decay_mask(params, exempt)", "mask = decay_mask(params)"),
+    A("best is an alias of what is trained", "best = map_tree(np.copy, params_now())", "best = params_now()"),
+    A("best is the last", "if score < min(scores, default=math.inf):", "if True:"),
+    A("an equal score is better", "if score < min(scores, default=math.inf):", "if score <= min(scores, default=math.inf):"),
+    A("better than the last one is best", "if score < min(scores, default=math.inf):", "if score < (scores or [math.inf])[-1]:"),
+    A("the run gives the last as best", "best or params_now(), arrays())", "params_now(), arrays())"),
+    A("patience counts every evaluation", "len(scores) - 1 - scores.index(min(scores)) >= patience", "len(scores) > patience"),
+    A("patience ends one too late", "scores.index(min(scores)) >= patience", "scores.index(min(scores)) > patience"),
+    A("patience as steps", "len(scores) - 1 - scores.index(min(scores)) >= patience", "t - history[\"evaluated_at\"][scores.index(min(scores))] >= patience"),
+    A("evaluated at step 0", "if evaluate and t and t %", "if evaluate and t %"),
+    A("evaluated again when resumed", " and history[\"evaluated_at\"][-1:] != [t]:", ":"),
+    A("an interrupted evaluation is lost", "                    score = float(evaluate())\n",
+      "                    history[\"evaluated_at\"].append(t)\n                    score = float(evaluate())\n",
+      "                        history[\"evaluated_at\"].append(t)\n                        scores", "                        scores"),
+    A("an interrupted step is torn", "                with interrupts_held():\n                    for name, x", "                if True:\n                    for name, x"),
+    A("Ctrl-C writes nothing", "    except KeyboardInterrupt:\n        save()\n", "    except KeyboardInterrupt:\n"),
+    A("Ctrl-C swallowed", "        save()\n        raise\n", "        save()\n"),
+    A("nothing written at the end", "        raise\n    save()\n", "        raise\n"),
+    A("written whenever something is raised", "    except KeyboardInterrupt:", "    except BaseException:"),
+    A("written at every step", "if t % save_every == 0:", "if True:"),
+    A("all are kept", "{\"config\": config}, keep)", "{\"config\": config}, 99)"),
+    A("config not written", "{\"config\": config}, keep)", "{}, keep)"),
+    A("config not compared", "\"state\": state_now()}, config)", "\"state\": state_now()})"),
+    A("options not compared", "return options | {\"model\"", "return {\"model\""),
+    A("another model loaded", "{\"params\": params_now(), \"state\": state_now()}, config)", "None, config)"),
+    A("a new run over an old one", "        if not resume:\n", "        if False:\n"),
+    A("a checkpoint without history", "if past.keys() != HISTORY.keys() or len(past[\"loss\"]) != saved.step:", "if False:"),
+    A("a longer run than was asked for", "        if saved.step > steps:\n", "        if False:\n"),
+    A("infinite losses go on", "if not math.isfinite(x):", "if math.isnan(x):"),
+    A("written before it is looked at", "    def arrays():\n        settle()\n", "    def arrays():\n"),
+    A("looked at only at the end", "                if (t + 1) % SHOWN == 0:\n                    settle()\n", "                if (t + 1) % SHOWN == 0:\n"),
+    A("a bar in every log", "disable=None", "disable=False"),
+    A("no bar", "disable=None", "disable=True"),
+    A("a bar without the loss", "bar.set_postfix(", "dict("),
+    A("a score that is no number", "                    guard.number(\"train\", evaluation=score)\n", ""),
+    A("patience with nothing to wait for", "or evaluate is None):", "or False):"),
+    A("sizes not checked", "guard.count(\"train\", steps=steps, evaluate_every=evaluate_every, save_every=save_every, keep=keep)", "pass"),
+    A("seed not checked", "guard.count(\"train\", low=0, seed=seed)", "pass"),
+    # pt.train
+    B("mean of means", "* weight\n            loss.backward()", "* 1\n            loss.backward()", "loss.new_zeros(()) + weight", "loss.new_zeros(()) + 1"),
+    B("a sum over tokens", "(dist.get_world_size() if parallel else 1) / totals[1]", "1.0 * totals[1] / totals[1]"),
+    B("gradients of the last step stay", "    optimizer.zero_grad(set_to_none=True)\n", ""),
+    B("gradients zeroed at every micro-batch", "            with _autocast(module, autocast):\n                loss, weight", "            optimizer.zero_grad()\n            with _autocast(module, autocast):\n                loss, weight"),
+    B("each leaf clipped by its own norm", "        scale = scale * (clip / norm).clamp(max=1.0)\n",
+      "        for g in grads:\n            g.mul_((clip / (g.norm() * scale)).clamp(max=1.0))\n"),
+    B("not clipped", "    if clip is not None:\n", "    if False:\n"),
+    B("small gradients scaled up", ".clamp(max=1.0)", ""),
+    B("the loss as a sum", "return totals[0] / totals[1], norm", "return totals[0], norm"),
+    B("norm before the division", "return totals[0] / totals[1], norm", "return totals[0] / totals[1], norm / scale"),
+    B("dropout stays on in evaluations", "        learner.eval()\n", ""),
+    B("dropout stays off after the first evaluation", "            score = float(evaluate(runner))\n        learner.train()\n", "            score = float(evaluate(runner))\n"),
+    B("trained as it came, in eval mode", "            learner.train()\n            return loop", "            return loop"),
+    B("left in training mode", "        module.train(mode)", "        pass"),
+    B("evaluation builds a graph", "with torch.no_grad(), _autocast(module, autocast):\n            score", "with _autocast(module, autocast):\n            score"),
+    B("evaluation without autocast", "with torch.no_grad(), _autocast(module, autocast):\n            score", "with torch.no_grad():\n            score"),
+    B("no autocast", "enabled=dtype is not None", "enabled=False"),
+    B("float16 without a scale", "if dtype not in (None, torch.bfloat16):", "if False:"),
+    B("the model itself in bfloat16", "    runner = torch.compile(module)", "    module.to(autocast or place)\n    runner = torch.compile(module)"),
+    B("resumed: dropout starts again", "        source = np", "        step -= step0[0]\n        source = np", "    def step_at(step):\n", "    step0 = []\n\n    def step_at(step):\n        step0.append(step - 1)\n"),
+    B("no seed", "        torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))\n", ""),
+    B("the same dropout at every step", "[seed, step, rank]", "[seed, 0, rank]"),
+    B("the caller's random state used up", "torch.random.fork_rng([place] if place.type == \"cuda\" else [])", "nullcontext()"),
+    B("resumed: moments start again", "        load_optimizer_state(module, optimizer, state)\n", ""),
+    B("resumed: parameters start again", "        module.load_state_dict(", "        str("),
+    B("moments in the order of the module", "order = [names[p] for group in optimizer.param_groups for p in group[\"params\"]]", "order = list(names.values())"),
+    B("moments exchanged", "\"exp_avg\": m[x], \"exp_avg_sq\": v[x]", "\"exp_avg\": v[x], \"exp_avg_sq\": m[x]"),
+    B("t starts again", "t = float(state[\"t\"])", "t = 0.0"),
+    B("t not saved", "max(int(s.get(\"step\", 0)) for _, s in held.values())", "0"),
+    B("no moments before the first step", "s.get(theirs, torch.zeros_like(p))", "s[theirs]"),
+    B("betas forgotten", "adamw(module, 0.0, *betas, eps, decay, exempt)", "adamw(module, 0.0, eps=eps, decay=decay, exempt=exempt)"),
+    B("exempt forgotten", "adamw(module, 0.0, *betas, eps, decay, exempt)", "adamw(module, 0.0, *betas, eps, decay)"),
+    B("options not compared", "same = settings(config, seed=seed, clip=clip, betas=betas, eps=eps, decay=decay, exempt=exempt)", "same = settings(config)"),
+    B("an array taken apart", "    guard.batches(\"train_step\", batches)\n", ""),
+    B("a loss a token", "            guard.shape(\"train_step\", \"loss\", loss.shape, ())\n", ""),
+    B("any clip", "        guard.number(\"train_step\", low=0, clip=clip)\n", ""),
+    B("any seed", "    guard.count(\"train\", low=0, seed=seed)\n", ""),
+]
+
+install(globals(), "train", [], INVARIANTS, MUTANTS)
