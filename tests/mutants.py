@@ -84,7 +84,7 @@ MUTANTS = [
     # np.linear
     M("np.linear", "slope twin invariant", "matmul: gradient divided by the batch", "dX = dZ @ Y.mT", "dX = dZ @ Y.mT / len(dZ)"),
     M("np.linear", "slope twin invariant", "matmul: one factor treated as a constant", "dY = X.mT @ dZ", "dY = np.zeros_like(Y)"),
-    M("np.linear", "slope twin invariant", "linear: the inverse for the transpose", "dX = dY @ W.mT", "dX = dY @ np.linalg.pinv(W)"),
+    M("np.linear", "slope twin invariant", "linear: the inverse for the transpose", "dX = (drows @ W.mT)", "dX = (drows @ np.linalg.pinv(W))"),
     M("np.linear", "slope twin invariant", "linear: dW averaged over tokens", "dW = rows.mT @ drows", "dW = rows.mT @ drows / len(rows)"),
     M("np.linear", "slope twin invariant", "linear: db summed over the wrong axis", "drows.sum(axis=0) if", "drows.sum(axis=1) if"),
     M("np.linear", "slope twin invariant", "linear: db taken from the last token only", "drows.sum(axis=0) if", "drows[-1] if"),

@@ -474,6 +474,25 @@ def block_loss_and_grads(params, batch, rng):
     return L, {"block": block_backward(dH, block)[2], "out": {"W": dW, "b": db}}, (y != -1).sum()
 
 
+def a_nan_is_looked_for_where_it_must_come_out(module):
+    """Layers are not asked at every step; the loss is, and with no loss to show it the gradients. Elsewhere they are."""
+    params = {"block": filled(block_tree(), rng()), "out": init_linear(rng(), D, V, dtype=np.float64)}
+    params["block"]["ff"]["W_1"][0, 0] = np.nan
+    batches, rest = numbers(1, (2,)), (block_loss_and_grads, 1e-3)
+    raises(ValueError, "W_1'.*holds nan", lambda: block_loss_and_grads(params, batches[0], None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        raises(ValueError, "train_step: loss is nan", lambda: module.train_step(params, optim.init_state(params), batches, *rest))
+    raises(ValueError, "W_1'.*holds nan", lambda: block_loss_and_grads(params, batches[0], None))
+
+    def without_loss(params, batch, rng):
+        L, grads, w = loss_and_grads(params, batch, rng)
+        return L, tree.map_tree(lambda g: g * np.nan, grads), w
+
+    params = small_params()
+    raises(ValueError, "holds nan", lambda: module.train_step(params, optim.init_state(params), batches, without_loss, 1e-3))
+
+
 def the_halves_take_the_same_twenty_steps(module):
     """A block, two micro-batches a step, clipped in some of the steps."""
     params = {"block": filled(block_tree(), rng()), "out": init_linear(rng(), D, V, dtype=np.float64)}
@@ -724,6 +743,7 @@ def main_learns_a_text(module):
 INVARIANTS = {
     "np.train": [accumulation_is_a_mean_over_tokens, a_step_is_clipped_adamw, in_place_is_the_same,
                  gradients_may_come_in_one_buffer, float32_stays_float32, steps_count_from_one, a_run_is_its_steps,
+                 a_nan_is_looked_for_where_it_must_come_out,
                  a_stopped_run_goes_on_to_the_last_bit, an_interrupt_does_not_tear_a_step,
                  the_best_is_kept_and_patience_ends, checkpoints_come_when_they_should, other_runs_are_refused,
                  wrong_input_is_refused, a_run_that_blows_up_leaves_the_last_checkpoint, a_bar_only_on_a_terminal],
@@ -909,6 +929,8 @@ MUTANTS = [
     A("a sum of micro-batches", "mean + share * (x - mean)", "mean + x"),
     A("the last micro-batch alone", "mean + share * (x - mean)", "x"),
     A("the loss of the last micro-batch", "loss += share * (float(L) - loss)", "loss = float(L)"),
+    A("a loss that is no number let through", "        guard.number(\"train_step\", loss=float(L))\n", ""),
+    A("every layer asked at every step", "with guard.values_trusted():", "if True:"),
     A("each micro-batch clipped", "        L, g, w = loss_and_grads(params, batch, rng)\n",
       "        L, g, w = loss_and_grads(params, batch, rng)\n        g = clip_by_global_norm(g, clip or 1e9)[0]\n"),
     A("not clipped", "sys.float_info.max if clip is None else clip", "sys.float_info.max"),

@@ -35,9 +35,10 @@ def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float
         Phi = 0.5 * (1 + erf(X * (1 / math.sqrt(2))))
         return X * Phi, ActivationCache(X, Phi + X * np.exp(-0.5 * X * X) * (1 / math.sqrt(2 * math.pi)))
     if name == "gelu_tanh":
-        T = np.tanh(TANH_SCALE * (X + TANH_CUBE * X * X * X))
-        inner = TANH_SCALE * (1 + 3 * TANH_CUBE * X * X)
-        return 0.5 * X * (1 + T), ActivationCache(X, 0.5 * (1 + T) + 0.5 * X * (1 - T * T) * inner)
+        XX = X * X
+        sigma = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * XX))  # x σ(2u), u = c (x + a x³)
+        Y = X * sigma
+        return Y, ActivationCache(X, sigma + Y * (1 - sigma) * (2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * XX))
     if name == "silu":
         half = 0.5 * X
         sigma = 0.5 * (1 + np.tanh(half))  # σ(x) without an exponential that could overflow

@@ -61,8 +61,8 @@ def linear_backward(
     X, W, has_bias = cache
     guard.floats("linear_backward", 1, X=X, dY=dY)
     guard.shape("linear_backward", "dY", dY.shape, (*X.shape[:-1], W.shape[-1]))
-    dX = dY @ W.mT  # (0.20)
     rows, drows = X.reshape(-1, W.shape[0]), dY.reshape(-1, W.shape[1])  # every token is one row
+    dX = (drows @ W.mT).reshape(X.shape)  # (0.20)
     dW = rows.mT @ drows  # (0.20)
     db = drows.sum(axis=0) if has_bias else None  # (0.20)
     return dX, dW, db

@@ -60,7 +60,8 @@ def train_step(
     guard.batches("train_step", batches)
     loss, total, grads = 0.0, 0.0, {}
     for batch in batches:
-        L, g, w = loss_and_grads(params, batch, rng)
+        with guard.values_trusted():  # a NaN on the way would reach the loss or the gradients, and both are looked at
+            L, g, w = loss_and_grads(params, batch, rng)
         guard.number("train_step", low=0, weight=w)
         guard.number("train_step", loss=float(L))
         total += float(w)

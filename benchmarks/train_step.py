@@ -1,0 +1,164 @@
+"""One training step of a small decoder, forward, backward and AdamW: NumPy beside torch on the CPU.
+
+    python benchmarks/train_step.py [--seconds 75] [--threads 2] [--clock wall]
+"""
+
+import argparse
+import os
+
+import numpy as np
+from byhand import tree
+from byhand.config import ModelConfig
+from byhand.initial import init_model
+from common import CLOCKS, compare, interleave, machine, numpy_peak, serve, share_of_peak, show, torch_peak, write
+
+CONFIG = ModelConfig("decoder", vocab=128, d=128, heads=4, layers=4, d_ff=512, n_max=64, position="learned",
+                     activation="gelu_tanh")
+BATCH, T, LR, DECAY = 32, 64, 1e-3, 0.01
+NAMES = {
+    "plain": "NumPy, the functions of the chapters",
+    "fast": "NumPy, last rung: workspace, pieces, threads",
+    "ours": "torch eager, our PyTorch half",
+    "minimal": "torch eager, minimal GPT",
+    "fused": "the same with fused AdamW",
+}
+
+
+def flops() -> float:
+    """Of a step: 6 N + 12 L H Q T for each token, N without positions; masked pairs count too."""
+    params = tree.flatten(init_model(np.random.default_rng(0), CONFIG))
+    N = sum(x.size for name, x in params.items() if not name.startswith("embedding.positions"))
+    return BATCH * T * (6 * N + 12 * CONFIG.layers * CONFIG.d * T)
+
+
+def data():
+    """The same parameters and batch for all."""
+    rng = np.random.default_rng(0)
+    params, (ids, targets) = init_model(rng, CONFIG), rng.integers(0, CONFIG.vocab, (2, BATCH, T))
+    return params, ids, targets
+
+
+def plain():
+    from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
+    from byhand.np.model import decoder_backward, decoder_forward
+    from byhand.np.optim import decay_mask, init_state
+    from byhand.np.train import train_step
+
+    params, ids, targets = data()
+    state, mask = init_state(params), decay_mask(params)
+
+    def loss_and_grads(params, batch, rng):
+        logits, cache = decoder_forward(batch[0], params, CONFIG)
+        L, of_loss = cross_entropy_forward(logits, batch[1])
+        return L, decoder_backward(cross_entropy_backward(1.0, of_loss), cache), batch[0].size
+
+    def step():
+        done = train_step(params, state, [(ids, targets)], loss_and_grads, LR, decay=DECAY, mask=mask, inplace=True)
+        return done.loss
+
+    return step
+
+
+def fast(threads):
+    from byhand.np.fast import fast_adamw_step_, fast_loss_and_grads, pack, workspace
+    from byhand.np.optim import init_state
+
+    params, ids, targets = data()
+    params, state = pack(params), init_state(params)
+    state |= {name: pack(state[name]) for name in "mv"}
+    work = workspace(params, CONFIG, BATCH, T, threads)
+
+    def step():
+        L, grads = fast_loss_and_grads(params, ids, targets, CONFIG, work)
+        fast_adamw_step_(params, grads, state, LR, decay=DECAY, threads=threads)
+        return L
+
+    return step
+
+
+def ours():
+    import torch
+    from byhand.pt.loss import cross_entropy
+    from byhand.pt.model import Decoder
+    from byhand.pt.optim import adamw
+
+    params, ids, targets = data()
+    ids, targets, net = torch.tensor(ids), torch.tensor(targets), Decoder(CONFIG)
+    net.load_state_dict(tree.flatten(tree.to_torch(params)))
+    return torch_step(lambda: cross_entropy(net(ids), targets), adamw(net, LR, decay=DECAY))
+
+
+def minimal(**options):
+    import torch
+    from minimal_gpt import MinimalGPT
+
+    _, ids, targets = data()
+    ids, targets = torch.tensor(ids), torch.tensor(targets)
+    net = MinimalGPT(CONFIG.vocab, CONFIG.d, CONFIG.heads, CONFIG.layers, T, CONFIG.width)
+    groups = [{"params": [p for p in net.parameters() if (p.dim() == 2) is on], "weight_decay": DECAY if on else 0.0}
+              for on in (True, False)]
+    return torch_step(lambda: net(ids, targets), torch.optim.AdamW(groups, lr=LR, **options))
+
+
+def torch_step(loss, optimizer):
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        L = loss()
+        L.backward()
+        optimizer.step()
+        return L.detach()
+
+    return step
+
+
+def work(name, threads):
+    if name.split()[0] in ("plain", "fast"):
+        serve(plain() if name.startswith("plain") else fast(threads), numpy_peak, blas=machine(threads)["blas"])
+    else:
+        import torch
+
+        torch.set_num_threads(threads)
+        serve({"ours": ours, "minimal": minimal, "fused": lambda: minimal(fused=True)}[name](), torch_peak)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1), help="for every program")
+    parser.add_argument("--seconds", type=float, default=75, help="time for the rounds, at most about")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu with --threads 1 on a busy machine")
+    args = parser.parse_args()
+    if args.worker:
+        return work(args.worker, args.threads)
+    # The fast path gives each of its own threads a BLAS with one; the others leave the threads to BLAS and to torch.
+    workers = {name: {} for name in NAMES}
+    if "OPENBLAS_CORETYPE" in os.environ:
+        workers |= {f"{name} (kernel chosen by BLAS)": {"OPENBLAS_CORETYPE": None} for name in ("plain", "fast")}
+    ready, table = interleave(__file__, workers, args.threads, seconds=args.seconds, rounds=40, clock=args.clock)
+    for name in workers:
+        if name not in ("minimal", "fused"):  # they start from weights of their own
+            gap = np.abs(np.subtract(ready[name]["losses"], ready["plain"]["losses"])).max()
+            assert gap < 1e-4, f"{name}: losses differ from the plain ones by {gap:.0e}"
+    rows, shown = [], []
+    for name in workers:
+        key, _, kernel = name.partition(" ")
+        row = {"name": f"{NAMES[key]} {kernel}".strip(), "ms": compare(table, name),
+               "to_ours": compare(table, name, "ours"), "to_minimal": compare(table, name, "minimal"),
+               "share_of_peak": share_of_peak(table, name, flops()), "blas": ready[name].get("blas", "torch's own")}
+        rows.append(row)
+        ratios = [f"{row[key]['median']:.2f} ({row[key]['low']:.2f}–{row[key]['high']:.2f})"
+                  for key in ("to_ours", "to_minimal")]
+        shown.append([row["name"], f"{row['ms']['median']:.1f}", f"{row['ms']['best']:.1f}", *ratios,
+                      f"{row['to_minimal']['best']:.2f}", f"{row['share_of_peak']:.0%}"])
+    facts = machine(args.threads, args.clock)
+    note = (f"{len(table)} rounds. Ratios: median of the rounds (quartiles); best: shortest step over shortest step. "
+            "Share of the float32 matrix product peak, taken in the same process and turn.")
+    show("Training step: decoder, 4 layers, d 128, 4 heads, T 64, batch 32, vocabulary 128", facts,
+         ["", "ms", "best", "÷ ours", "÷ minimal", "best ÷ best", "of peak"], shown, note)
+    path = write("train_step", facts, shape=vars(CONFIG) | {"batch": BATCH, "T": T, "flops": flops()},
+                 rounds=len(table), rows=rows)
+    print(f"Written to {path.relative_to(path.parents[2])}")
+
+
+if __name__ == "__main__":
+    main()
