@@ -12,14 +12,15 @@ from mutants import M
 from proofs import habits, install, refusals
 from twins import LEAD, Case, Spec, mask_of
 
-TILES = [(2, "none", 5, 5, True, 2), (2, "shared", 5, 7, False, 3), (3, "random", 5, 7, False, 64),
-         (3, "padding", 4, 4, True, 3), (4, "padding", 2, 3, False, 64)]  # rank, mask, n, m, causal, block
+TILES = [(2, "none", 5, 5, True, 2, 0), (2, "shared", 5, 7, False, 3, 20), (3, "random", 5, 7, False, 64, 0),
+         (3, "padding", 4, 4, True, 3, 20), (4, "padding", 2, 3, False, 64, 20)]  # rank, mask, n, m, causal, block, far
 
 
 def flash_cases(rng):
-    for i, (rank, kind, n, m, causal, block) in enumerate(TILES):
+    """Keys that lie far from the origin together have great scores, so that a maximum is needed, and the same weights."""
+    for i, (rank, kind, n, m, causal, block, far) in enumerate(TILES):
         lead = LEAD[rank]
-        inputs = {"Q": 2 * rng.normal(size=(*lead, n, 2)), "K": 2 * rng.normal(size=(*lead, m, 2)),
+        inputs = {"Q": 2 * rng.normal(size=(*lead, n, 2)), "K": far + 2 * rng.normal(size=(*lead, m, 2)),
                   "V": rng.normal(size=(*lead, m, 3))}
         fixed = {"mask": mask_of(kind, rng, lead, n, m), "scale": (None, 0.3)[i % 2]}
         yield Case(f"rank {rank}, {kind}, block {block}", inputs, fixed | {"is_causal": causal, "block": block})
@@ -30,9 +31,10 @@ TWINS = [Spec("flash", "flash_attention", flash_cases)]
 
 def tiles_are_attention(module):
     """Output, log-sum-exp and gradients, whatever the block; a query that sees nothing gets zeros."""
-    for rank, kind, n, m in ((2, "none", 7, 5), (3, "random", 6, 9), (2, "shared", 13, 11)):
+    for rank, kind, n, m, size in ((2, "none", 7, 5, 3), (3, "random", 6, 9, 1), (2, "shared", 13, 11, 3),
+                                   (2, "none", 7, 5, 1), (2, "shared", 9, 5, 1)):
         lead = LEAD[rank]
-        Q, K, V = 3 * normal(*lead, n, 4), 3 * normal(*lead, m, 4), 3 * normal(*lead, m, 3)
+        Q, K, V = size * normal(*lead, n, 4), size * normal(*lead, m, 4), 3 * normal(*lead, m, 3)
         mask = mask_of(kind, rng(), lead, n, m)
         O, cache = attention_forward(Q, K, V, mask)
         dO = normal(*O.shape)[::-1]
@@ -69,8 +71,33 @@ def causal_flag_is_causal_mask(module):
 
 def great_scores_do_not_overflow(module):
     X = normal(2, 11, 4)
-    big = 300 * X  # scores of 10⁵
-    near(forward(module, big, big, X, block=3), attention_forward(big, big, X)[0])
+    for far, near_by in ((300, 300), (1e6, 0.1), (0.1, 1e6)):  # scores of 10⁵, from great queries, great keys or both
+        Q, K = far * X, near_by * X
+        near(forward(module, Q, K, X, block=3), attention_forward(Q, K, X)[0])
+
+
+def half_precision_does_not_overflow(module):
+    X = 2 * normal(2, 11, 4)
+    O = forward(module, *3 * [X.astype(np.float16)], block=3)
+    assert O.dtype == np.float16
+    near(O, attention_forward(X, X, X)[0], "outputs", 2e-2)
+
+
+def either_base_will_do(module):
+    """2ˢ of another unit is eˢ, with and without a maximum: NumPy's processor decides, and no result may."""
+    used = module.EXP, module.UNIT
+    try:
+        for size in (1, 10):
+            X, V = size * normal(2, 11, 4), normal(2, 11, 3)
+            O, cache = attention_forward(X, X, V)
+            for base in module.BASES.values():
+                module.EXP, module.UNIT = base
+                out, tiles = module.flash_attention_forward(X, X, V, block=3)
+                near(out, O, f"outputs, {module.EXP.__name__}")
+                for mine, theirs in zip(module.flash_attention_backward(V, tiles), attention_backward(V, cache), strict=True):
+                    near(mine, theirs, f"gradients, {module.EXP.__name__}", 1e-11)
+    finally:
+        module.EXP, module.UNIT = used
 
 
 def memory_is_one_tile(module):
@@ -140,6 +167,7 @@ LONG = "is_causal is True with 11 queries and 3 keys"
 
 INVARIANTS = {
     "np.flash": [tiles_are_attention, causal_flag_is_causal_mask, great_scores_do_not_overflow, memory_is_one_tile,
+                 half_precision_does_not_overflow, either_base_will_do,
                  merge_in_any_order, merge_reads_keys_one_by_one, *habits(TWINS),
                  refusals(("flash_attention_forward", ValueError, LONG, X, X[:, :3], X[:, :3], None, None, True),
                           ("flash_attention_forward", ValueError, "block is 0", X, X, X, None, None, False, 0))],
@@ -152,27 +180,40 @@ INVARIANTS = {
 CAUSAL = "np.arange(cols.start, cols.stop)[:, None] > np.arange(rows.start, rows.stop)"
 COLUMNS = "for cols in _blocks(rows.stop if is_causal else m, block):\n                "
 WHOLE = "for cols in _blocks(rows.stop if is_causal else max(m - m % block, 1), block):\n                "
+D = "            D = np.vecdot(g, O[head][rows])\n"
+UNPACK = "    Q, K, V, O, L, _, is_causal, scale, block = cache\n"
 
 MUTANTS = [
-    M("np.flash", "slope twin invariant", "accumulator not rescaled", "keep[..., None] * o_a + add[..., None] * o_b", "o_a + add[..., None] * o_b"),
-    M("np.flash", "slope twin invariant", "denominator not rescaled", "keep * l_a + add * l_b", "l_a + l_b"),
-    M("np.flash", "slope twin invariant", "new tile not rescaled", "+ add[..., None] * o_b)", "+ o_b)"),
-    M("np.flash", "invariant", "no maximum: overflows", "top = E.max(axis=0)", "top = np.zeros(E.shape[1], E.dtype)"),
+    M("np.flash", "invariant", "merge: accumulator not rescaled", "keep[..., None] * o_a + add[..., None] * o_b", "o_a + add[..., None] * o_b"),
+    M("np.flash", "invariant", "merge: denominator not rescaled", "keep * l_a + add * l_b", "l_a + l_b"),
+    M("np.flash", "invariant", "merge: new tile not rescaled", "+ add[..., None] * o_b)", "+ o_b)"),
+    M("np.flash", "slope twin invariant", "accumulator not rescaled", "                    o *= keep[:, None]\n", ""),
+    M("np.flash", "slope twin invariant", "denominator not rescaled", "                    l *= keep\n", ""),
+    M("np.flash", "invariant", "maximum of this tile alone", "np.maximum(m_q, E.max(axis=0))", "E.max(axis=0)"),
+    M("np.flash", "invariant", "no maximum: overflows", "is_causal else k.max()) <= 20", "is_causal else k.max()) >= 0"),
+    M("np.flash", "invariant", "a bound without the keys' norms", "q * (np.maximum.accumulate(k) if is_causal else k.max())", "q"),
+    M("np.flash", "invariant", "what a query may read first depends on the future", "(np.maximum.accumulate(k) if is_causal else k.max())", "k.max()"),
+    M("np.flash", "invariant", "half precision without a maximum", " * (Q.dtype != np.float16)", ""),
+    M("np.flash", "invariant", "2ˢ without log₂ e", "2: (np.exp2, 1 / math.log(2))", "2: (np.exp2, 1.0)"),
+    M("np.flash", "invariant", "eˢ with log₂ e", "(np.exp, 1.0)", "(np.exp, 1 / math.log(2))"),
     M("np.flash", "slope twin invariant", "−∞ − (−∞) in a row that sees nothing", "return np.where(m == -np.inf, 0, m)", "return m"),
-    M("np.flash", "slope twin invariant", "maximum missing in the log-sum-exp", "L[head][rows] = _finite(state.m) + np.log(l)", "L[head][rows] = np.log(l)"),
-    M("np.flash", "slope twin invariant", "D from dO alone", "D = np.vecdot(dO, O)", "D = dO.sum(axis=-1)"),
-    M("np.flash", "slope twin invariant", "D forgotten", "                dS -= D[head][rows]\n", ""),
-    M("np.flash", "slope twin invariant", "dV overwritten by each tile of queries", "dV[head][cols] += A @ dO[head][rows]", "dV[head][cols] = A @ dO[head][rows]"),
+    M("np.flash", "slope twin invariant", "what underflow left is not hidden again", "                EXP(E, out=E)\n                _hide(E, 0, cache, head, rows, cols)\n", "                EXP(E, out=E)\n"),
+    M("np.flash", "slope twin invariant", "maximum missing in the log-sum-exp", "_finite(m_q) / UNIT + np.log(l)", "np.log(l)"),
+    M("np.flash", "slope twin invariant", "log-sum-exp in the unit of the scores", "_finite(m_q) / UNIT + np.log(l)", "_finite(m_q) + np.log(l)"),
+    M("np.flash", "slope twin invariant", "D from dO alone", D, "            D = g.sum(axis=-1)\n"),
+    M("np.flash", "slope twin invariant", "D forgotten", "                dS -= D\n", ""),
+    M("np.flash", "slope twin invariant", "weights not normalised", "g = np.exp(-once)[:, None] * dO[head][rows]", "g = dO[head][rows]"),
+    M("np.flash", "slope twin invariant", "dV overwritten by each tile of queries", "dV[head][cols] += A @ g", "dV[head][cols] = A @ g"),
     M("np.flash", "slope twin invariant", "dQ not scaled", "    dQ *= scale\n", ""),
-    M("np.flash", "slope twin invariant", "dK scaled twice", "dK[head][cols] += dS @ q", "dK[head][cols] += scale * (dS @ q)"),
+    M("np.flash", "slope twin invariant", "dK scaled twice", "dK[head][cols] += dS @ Q[head][rows]", "dK[head][cols] += dS @ q"),
     M("np.flash", "twin invariant", "causal: off by one, sees the next token", CAUSAL, CAUSAL + " + 1"),
-    M("np.flash", "twin invariant", "causal: positions counted within the tile", "if cache.is_causal and cols.stop > rows.start + 1:", "if cache.is_causal:", CAUSAL, "np.arange(len(S))[:, None] > np.arange(len(q))"),
+    M("np.flash", "twin invariant", "causal: positions counted within the tile", "if cache.is_causal and cols.stop > rows.start + 1:", "if cache.is_causal:", CAUSAL, "np.arange(len(S))[:, None] > np.arange(S.shape[1])"),
     M("np.flash", "twin invariant", "last keys lost when the block does not divide them", COLUMNS + "E =", WHOLE + "E =", COLUMNS + "A =", WHOLE + "A ="),
-    M("np.flash", "twin invariant", "mask read at the wrong tile", "~mask[head][rows, cols].mT", "~mask[head][: len(q), : len(S)].mT"),
-    M("np.flash", "invariant", "the whole matrix is made after all", "    D = np.vecdot(dO, O)\n", "    D = np.vecdot(dO, O)\n    everything = Q @ K.mT  # noqa: F841\n"),
+    M("np.flash", "twin invariant", "mask read at the wrong tile", "~mask[head][rows, cols].mT", "~mask[head][: S.shape[1], : len(S)].mT"),
+    M("np.flash", "invariant", "the whole matrix is made after all", D, D + "            everything = Q @ K.mT  # noqa: F841\n"),
     M("np.flash", "invariant", "float64 whatever came", "np.empty((*Q.shape[:-1], V.shape[-1]), Q.dtype)", "np.empty((*Q.shape[:-1], V.shape[-1]))"),
-    M("np.flash", "invariant", "D taken off in the caller's upstream", "    D = np.vecdot(dO, O)\n", "    D = np.vecdot(dO, O)\n    dO *= 1\n"),
-    M("np.flash", "invariant", "keys read in memory order", "    Q, K, V, O, L, _, is_causal, scale, block = cache\n", "    Q, K, V, O, L, _, is_causal, scale, block = cache\n    K = K.ravel(order='K').reshape(K.shape)\n"),
+    M("np.flash", "slope twin invariant", "weights taken off in the caller's upstream", "g = np.exp(-once)[:, None] * dO[head][rows]", "g = np.multiply(np.exp(-once)[:, None], dO[head][rows], out=dO[head][rows])"),
+    M("np.flash", "invariant", "keys read in memory order", UNPACK, UNPACK + "    K = K.ravel(order='K').reshape(K.shape)\n"),
     M("np.flash", "invariant", "causal with any number of keys", "guard.tiles(\"flash_attention\", Q, K, is_causal, block)", "guard.tiles(\"flash_attention\", Q, K, False, block)"),
     M("pt.flash", "twin invariant", "accumulator not rescaled", "keep[..., None] * o_a + add", "o_a + add"),
     M("pt.flash", "twin invariant", "−∞ − (−∞) in a row that sees nothing", "return torch.where(m == -torch.inf, 0, m)", "return m"),

