@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from byhand import data
 from mutants import build
+from proofs import as_shipped
 
 HERE = data.data_dir()
 
@@ -62,6 +63,40 @@ def sixty_sentences(module):
     assert all((word, group[0].other) in pairs for (word, _), group in pairs.items())
 
 
+def the_novel_is_whole(module):
+    text = module.novel()
+    assert len(text) == 680_738 and text.isascii() and len(set(text)) == 68 and module.novel() is text
+    assert text.startswith("It is a truth universally acknowledged") and text.endswith("\n")
+    assert text.count("\n") == 2_057 and "\n\n" not in text and "Chapter" not in text
+
+
+SAID = {0: ("zero", "null"), 1: ("one", "eins"), 12: ("twelve", "zwölf"), 21: ("twenty-one", "einundzwanzig"),
+        40: ("forty", "vierzig"), 100: ("one hundred", "einhundert"), 101: ("one hundred and one", "einhunderteins"),
+        342: ("three hundred and forty-two", "dreihundertzweiundvierzig"), 1000: ("one thousand", "eintausend"),
+        1001: ("one thousand and one", "eintausendeins"), 1200: ("one thousand two hundred", "eintausendzweihundert"),
+        21_000: ("twenty-one thousand", "einundzwanzigtausend"),
+        101_016: ("one hundred and one thousand and sixteen", "einhunderteintausendsechzehn"),
+        701_101: ("seven hundred and one thousand one hundred and one", "siebenhunderteintausendeinhunderteins"),
+        999_999: ("nine hundred and ninety-nine thousand nine hundred and ninety-nine",
+                  "neunhundertneunundneunzigtausendneunhundertneunundneunzig")}
+
+
+def numbers_are_said_right(module):
+    for n, (english, german) in SAID.items():
+        assert (module.number_words(n), module.number_words(n, "de")) == (english, german)
+    for language in ("en", "de"):
+        assert len({module.number_words(n, language) for n in range(0, 1_000_000, 97)}) == len(range(0, 1_000_000, 97))
+
+
+def other_numbers_are_refused(module):
+    for arguments, error, says in (((-1,), ValueError, "number_words: n is -1, expected at least 0"),
+                                   ((1_000_000,), ValueError, "number_words: n is 1000000, expected at most 999999"),
+                                   ((1.5,), TypeError, "number_words: n is float, expected a whole number"),
+                                   ((1, "fr"), ValueError, "number_words: language is 'fr', expected 'en' or 'de'")):
+        with pytest.raises(error, match=says), as_shipped():
+            module.number_words(*arguments)
+
+
 def the_folder_can_be_named(module):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BYHAND_DATA", str(HERE / "licenses"))
@@ -72,7 +107,8 @@ def the_folder_can_be_named(module):
 
 
 PROPERTIES = [glove_is_whole, glove_cannot_be_changed, words_and_vectors_belong_together, rows_come_in_the_order_asked,
-              an_unknown_word_is_named, sixty_sentences, the_folder_can_be_named]
+              an_unknown_word_is_named, sixty_sentences, the_novel_is_whole, numbers_are_said_right,
+              other_numbers_are_refused, the_folder_can_be_named]
 
 
 @pytest.mark.parametrize("holds", PROPERTIES)
@@ -106,6 +142,15 @@ WRONG = [
     (sixty_sentences, "lines[1:]", "lines"),
     (sixty_sentences, "for word, sense, other, sentence in rows",
      "for word, other, sense, sentence in rows if word != 'bank'"),
+    (the_novel_is_whole, ".read_bytes()).decode()", ".read_bytes()).decode().strip()"),
+    (the_novel_is_whole, ".read_bytes()).decode()", ".read_bytes())"),
+    (the_novel_is_whole, "@functools.cache\ndef novel", "def novel"),
+    (numbers_are_said_right, '"ein" if n == 1 and not last else GERMAN[n]', "GERMAN[n]"),
+    (numbers_are_said_right, "_german(units, False)", "_german(units)"),
+    (numbers_are_said_right, '" and " if low < 100 else " "', '" and "'),
+    (numbers_are_said_right, "(_german(low, last) if low", "(_german(low) if low"),
+    (other_numbers_are_refused, "if n >= 1_000_000:", "if False:"),
+    (other_numbers_are_refused, 'if language not in ("en", "de"):', "if False:"),
     (the_folder_can_be_named, 'os.environ.get("BYHAND_DATA") or ', ""),
     (the_folder_can_be_named, "if not folder.is_dir():", "if False:"),
 ]

@@ -178,7 +178,9 @@ def sentence_embeddings(
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # like lengths together: less padding
     for i in range(0, len(order), batch):
         ids, mask = sentence_batch([sentences[k] for k in order[i : i + batch]], tokenizer)
-        H, _ = encoder_forward(ids, params, config, mask[:, None, :])
+        with guard.values_trusted():  # asked once, of what comes out
+            H, _ = encoder_forward(ids, params, config, mask[:, None, :])
+        guard.finite("sentence_embeddings", H=H)
         V[order[i : i + batch]] = mean_pool_forward(H, mask)[0]
     return V / np.maximum(np.linalg.norm(V, axis=-1, keepdims=True), 1e-12)
 

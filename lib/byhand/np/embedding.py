@@ -23,13 +23,13 @@ def embedding_forward(
 ) -> tuple[Float[Array, "*B d"], EmbeddingCache]:
     """X = scale · E[ids]; a scale of √d (Vaswani et al. 2017) brings rows of variance 1/d to the size of positions."""
     guard.number("embedding", scale=scale)
-    X, gather = gather_forward(E, ids)
-    return float(scale) * X, EmbeddingCache(gather, float(scale))
+    X, gather = gather_forward(E, ids)  # (2.1)
+    return float(scale) * X, EmbeddingCache(gather, float(scale))  # (2.7)
 
 
 def embedding_backward(dX: Float[Array, "*B d"], cache: EmbeddingCache) -> Float[Array, "V d"]:
     """dE: each row collects from every place where its word stood."""
-    return cache.scale * gather_backward(dX, cache.gather)
+    return cache.scale * gather_backward(dX, cache.gather)  # (2.3), (2.7)
 
 
 class UnembedCache(NamedTuple):
@@ -46,7 +46,7 @@ def unembed_forward(
     """
     guard.floats("unembed", 1, X=X, E=E)
     guard.shape("unembed", "E", E.shape, (*E.shape[:1], X.shape[-1]))
-    return X @ E.mT, UnembedCache(X, E)
+    return X @ E.mT, UnembedCache(X, E)  # (2.8)
 
 
 def unembed_backward(
@@ -56,18 +56,19 @@ def unembed_backward(
     X, E = cache
     guard.floats("unembed_backward", 1, X=X, dlogits=dlogits)
     guard.shape("unembed_backward", "dlogits", dlogits.shape, (*X.shape[:-1], E.shape[0]))
-    dE = dlogits.reshape(-1, E.shape[0]).mT @ X.reshape(-1, E.shape[1])
-    return dlogits @ E, dE
+    dE = dlogits.reshape(-1, E.shape[0]).mT @ X.reshape(-1, E.shape[1])  # (2.11)
+    return dlogits @ E, dE  # (2.10)
 
 
 def cosine_similarity(U: Float[Array, "n d"], V: Float[Array, "m d"]) -> Float[Array, "n m"]:
     """S[i, j] = uᵢ · vⱼ / ‖uᵢ‖‖vⱼ‖: 1 when one is a positive multiple of the other; 0 for a vector of zeros."""
     guard.floats("cosine_similarity", 2, U=U, V=V)
+    guard.shape("cosine_similarity", "U", U.shape, U.shape[-2:])
     guard.shape("cosine_similarity", "V", V.shape, (V.shape[0], U.shape[-1]))
 
     def unit(X):
         size = np.linalg.norm(X, axis=-1, keepdims=True)
-        return X / np.where(size == 0, 1, size)
+        return X / np.where(size == 0, 1, size)  # (2.13)
     return unit(U) @ unit(V).mT
 
 
@@ -77,8 +78,8 @@ def nearest(
     """The k rows of highest cosine with the query, best first, without those in `exclude`; ties go to the first."""
     guard.floats("nearest", 1, vectors=vectors, query=query)
     guard.count("nearest", k=k)
+    guard.chosen("nearest", "exclude", exclude, vectors.shape[0])
     left_out = np.array(list(exclude), dtype=np.int64)
-    guard.indices("nearest", "exclude", left_out, vectors.shape[0])
     similarity = cosine_similarity(vectors, query[None])[:, 0]
     order = np.argsort(-similarity, stable=True)
     order = order[~np.isin(order, left_out)]
@@ -109,15 +110,15 @@ def sgns_forward(
     guard.shape("sgns", "W_out", W_out.shape, W_in.shape)
     for name, ids in (("centres", centres), ("contexts", contexts), ("negatives", negatives)):
         guard.indices("sgns", name, ids, W_in.shape[0])
-    guard.count("sgns", pairs=centres.size)
+    guard.count("sgns", **{"number of centres": centres.size})
     guard.shape("sgns", "centres", centres.shape, (centres.size,))
     guard.shape("sgns", "contexts", contexts.shape, centres.shape)
     guard.shape("sgns", "negatives", negatives.shape, (centres.size, negatives.shape[-1]))
     others = np.concatenate([contexts[:, None], negatives], axis=1)  # the true one first
     sign = np.where(np.arange(others.shape[1]) == 0, 1, -1).astype(W_in.dtype)
     u, w = W_in[centres], W_out[others]
-    z = sign * (w @ u[..., None])[..., 0]
-    L = np.logaddexp(0, -z).sum() / centres.size  # −log σ(z) = log(1 + e^−z), without overflow
+    z = sign * (w @ u[..., None])[..., 0]  # (2.17)
+    L = np.logaddexp(0, -z).sum() / centres.size  # (2.17): −log σ(z) = log(1 + e^−z), without overflow
     return np.asarray(L), SGNSCache(centres, others, u, w, z, sign, W_in.shape[0])
 
 
@@ -126,11 +127,11 @@ def sgns_backward(
 ) -> tuple[Float[Array, "V d"], Float[Array, "V d"]]:
     """dW_in, dW_out: with ds = ±(σ(z) − 1), each vector is pulled to its neighbour and pushed from the drawn ones."""
     centres, others, u, w, z, sign, size = cache
-    guard.shape("sgns_backward", "dL", np.shape(dL), ())
-    ds = float(dL) / centres.size * sign * -np.exp(-np.logaddexp(0, z))  # σ(z) − 1 = −σ(−z)
-    du = (ds[..., None] * w).sum(axis=1)
-    dw = ds[..., None] * u[:, None]
-    return gather_backward(du, GatherCache(centres, size)), gather_backward(dw, GatherCache(others, size))
+    guard.scalar("sgns_backward", dL=dL)
+    ds = float(dL) / centres.size * sign * -np.exp(-np.logaddexp(0, z))  # (2.18): σ(−z), without overflow
+    du = (ds[..., None] * w).sum(axis=1)  # (2.19)
+    dw = ds[..., None] * u[:, None]  # (2.19)
+    return gather_backward(du, GatherCache(centres, size)), gather_backward(dw, GatherCache(others, size))  # (2.20)
 
 
 class PatchEmbeddingCache(NamedTuple):
@@ -145,8 +146,9 @@ def patch_embedding_forward(
 
     W and b are those of `init_linear`, with patch · patch · c inputs.
     """
-    squares, patches = patchify_forward(images, patch)
-    X, linear = linear_forward(squares, W, b)
+    guard.floats("patch_embedding", 1, b=b)
+    squares, patches = patchify_forward(images, patch)  # (2.25)
+    X, linear = linear_forward(squares, W, b)  # (2.26)
     return X, PatchEmbeddingCache(patches, linear)
 
 
@@ -155,7 +157,7 @@ def patch_embedding_backward(
 ) -> tuple[Float[Array, "*B h w c"], Float[Array, "p d"], Float[Array, " d"]]:
     """dimages, dW, db; no two patches share a pixel, so nothing is added up in dimages."""
     dsquares, dW, db = linear_backward(dX, cache.linear)
-    return patchify_backward(dsquares, cache.patches), dW, db
+    return patchify_backward(dsquares, cache.patches), dW, db  # (2.28)
 
 
 def init_embedding(rng: np.random.Generator, V: int, d: int, dtype=np.float32) -> dict[str, Float[Array, "..."]]:

@@ -16,21 +16,23 @@ from byhand.pt.vision import patchify
 def embedding(E: Float[Tensor, "V d"], ids: Int[Tensor, "*B"], scale: float = 1.0) -> Float[Tensor, "*B d"]:
     """X = scale · E[ids]."""
     guard.tensors("embedding", 2, E=E)
+    guard.shape("embedding", "E", E.shape, E.shape[-2:])
     guard.indices("embedding", "ids", ids, E.shape[0], half="tensor")
     guard.number("embedding", scale=scale)
-    return scale * F.embedding(ids, E)
+    return scale * F.embedding(ids, E)  # (2.7)
 
 
 def unembed(X: Float[Tensor, "*B d"], E: Float[Tensor, "V d"]) -> Float[Tensor, "*B V"]:
     """Logits X Eᵀ: the dot product of a token with every word (Press and Wolf 2017)."""
     guard.tensors("unembed", 1, X=X, E=E)
     guard.shape("unembed", "E", E.shape, (*E.shape[:1], X.shape[-1]))
-    return X @ E.mT
+    return X @ E.mT  # (2.8)
 
 
 def cosine_similarity(U: Float[Tensor, "n d"], V: Float[Tensor, "m d"]) -> Float[Tensor, "n m"]:
     """S[i, j] = uᵢ · vⱼ / ‖uᵢ‖‖vⱼ‖; 0 for a vector of zeros."""
     guard.tensors("cosine_similarity", 2, U=U, V=V)
+    guard.shape("cosine_similarity", "U", U.shape, U.shape[-2:])
     guard.shape("cosine_similarity", "V", V.shape, (V.shape[0], U.shape[-1]))
     tiny = torch.finfo(U.dtype).tiny
     return F.normalize(U, dim=-1, eps=tiny) @ F.normalize(V, dim=-1, eps=tiny).mT
@@ -42,8 +44,7 @@ def nearest(
     """The k rows of highest cosine with the query, best first, without those in `exclude`; ties go to the first."""
     guard.tensors("nearest", 1, vectors=vectors, query=query)
     guard.count("nearest", k=k)
-    for i in exclude:
-        guard.count("nearest", low=0, exclude=i)
+    guard.chosen("nearest", "exclude", exclude, vectors.shape[0])
     similarity = cosine_similarity(vectors, query[None])[:, 0]
     similarity[list(exclude)] = -torch.inf
     if k > (left := len(similarity) - len(set(exclude))):
@@ -63,20 +64,22 @@ def sgns(
     guard.shape("sgns", "W_out", W_out.shape, W_in.shape)
     for name, ids in (("centres", centres), ("contexts", contexts), ("negatives", negatives)):
         guard.indices("sgns", name, ids, W_in.shape[0], half="tensor")
-    guard.count("sgns", pairs=centres.numel())
+    guard.count("sgns", **{"number of centres": centres.numel()})
+    guard.shape("sgns", "centres", centres.shape, (centres.numel(),))
     guard.shape("sgns", "contexts", contexts.shape, centres.shape)
     guard.shape("sgns", "negatives", negatives.shape, (centres.numel(), negatives.shape[-1]))
     u = F.embedding(centres, W_in)
     near = (F.embedding(contexts, W_out) * u).sum(dim=-1)
     drawn = (F.embedding(negatives, W_out) @ u[..., None])[..., 0]
-    return -(F.logsigmoid(near) + F.logsigmoid(-drawn).sum(dim=-1)).mean()
+    return -(F.logsigmoid(near) + F.logsigmoid(-drawn).sum(dim=-1)).mean()  # (2.17)
 
 
 def patch_embedding(
     images: Float[Tensor, "*B h w c"], W: Float[Tensor, "p d"], b: Float[Tensor, " d"], patch: int
 ) -> Float[Tensor, "*B n d"]:
     """x_n = vec(patch_n) W + b (Dosovitskiy et al. 2021): one matmul, the same as a convolution with that stride."""
-    return linear(patchify(images, patch), W, b)
+    guard.tensors("patch_embedding", 1, b=b)
+    return linear(patchify(images, patch), W, b)  # (2.26)
 
 
 class Embedding(nn.Module):

@@ -11,7 +11,14 @@ import os
 
 import numpy as np
 
-SETS = {"00": "s00_gradcheck", "04": "s04_attention"}
+SETS = {
+    "00": "s00_gradcheck",
+    "02": "s02_embedding",
+    "03": "s03_position",
+    "04": "s04_attention",
+    "05": "s05_multihead",
+    "06": "s06_norm",
+}
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load
 

@@ -1,0 +1,1 @@
+"""Chapter 5: several heads, and two sequences."""
