@@ -268,7 +268,7 @@ refused = refusals(
     ("dropout_forward", ValueError, "dropout: p is -0.1, expected at least 0 and less than 1", X_, -0.1, None),
     ("dropout_forward", TypeError, "dropout: X has dtype int64", np.arange(3), 0.1, None),
     ("activation_backward", ValueError, r"activation_backward: dY has shape \(1, 3, 4\), expected", X_[:1],
-     np_block.ActivationCache(X_, X_)),
+     np_block.ActivationCache(X_, X_, "relu")),
 )
 
 
@@ -379,14 +379,16 @@ CROSS_BACK = """    if cache.cross is not None:
 FEED_BACK = """    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)
 """
 MUTANTS = [
-    M("np.block", "slope twin invariant", "GELU by tanh: slope without the cube's term", "(2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * XX)", "2 * TANH_SCALE"),
-    M("np.block", "slope twin invariant", "GELU by tanh: the cube's 3 forgotten", "6 * TANH_SCALE * TANH_CUBE * XX", "2 * TANH_SCALE * TANH_CUBE * XX"),
-    M("np.block", "slope twin invariant", "GELU: slope Φ alone", "Phi + X * np.exp(-0.5 * X * X) * (1 / math.sqrt(2 * math.pi))", "Phi"),
-    M("np.block", "twin invariant", "GELU: the approximation for the exact one", 'if name == "gelu":', 'if name == "exact":',
-      'if name == "gelu_tanh":', 'if name in ("gelu", "gelu_tanh"):'),
-    M("np.block", "slope twin invariant", "SiLU: slope of σ alone", "sigma * (1 + X * (1 - sigma))", "sigma * (1 - sigma)"),
-    M("np.block", "invariant", "SiLU: an exponential that overflows", "0.5 * (1 + np.tanh(half))", "1 / (1 + np.exp(-X))"),
-    M("np.block", "invariant", "ReLU: NumPy's boolean for a slope, which stays float64", "slope = (X > 0).astype(X.dtype)", "slope = (X > 0).astype(float)"),
+    M("np.block", "slope twin invariant", "GELU by tanh: slope without the cube's term", "(2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * (X * X))", "(2 * TANH_SCALE)"),
+    M("np.block", "slope twin invariant", "GELU by tanh: the cube's 3 forgotten", "6 * TANH_SCALE * TANH_CUBE", "2 * TANH_SCALE * TANH_CUBE"),
+    M("np.block", "slope twin invariant", "GELU: slope Φ alone", "np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))", "0 * X"),
+    M("np.block", "twin invariant", "GELU: the approximation for the exact one", 'elif name == "gelu":', 'elif name == "exact":',
+      'elif name == "gelu_tanh":\n        S', 'elif name in ("gelu", "gelu_tanh"):\n        S', 'if name == "gelu":\n        slope', 'if name == "exact":\n        slope',
+      'elif name == "gelu_tanh":\n        slope', 'elif name in ("gelu", "gelu_tanh"):\n        slope'),
+    M("np.block", "slope twin invariant", "SiLU: slope of σ alone", "return dY * (S + X * slope)", "return dY * (slope if name == 'silu' else S + X * slope)"),
+    M("np.block", "slope twin invariant", "S' not times x", "return dY * (S + X * slope)", "return dY * (S + slope)"),
+    M("np.block", "invariant", "SiLU: an exponential that overflows", "0.5 + 0.5 * np.tanh(0.5 * X)", "1 / (1 + np.exp(-X))"),
+    M("np.block", "invariant", "ReLU: float64 whatever came", "S = (X > 0).astype(X.dtype)", "S = (X > 0).astype(float)"),
     M("np.block", "slope twin", "gate: its gradient and that of its factor swapped", "linear_backward(dH * G, up)", "linear_backward(dH * U, up)",
       "activation_backward(dH * U, activation)", "activation_backward(dH * G, activation)"),
     M("np.block", "slope twin", "gate: dX through the gate forgotten", "dX = dX_up + dX_gate", "dX = dX_up"),

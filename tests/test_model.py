@@ -461,7 +461,7 @@ ROWS = [
     ("decoder_forward", ValueError, "decoder: config.kind is not there in dict", IDS_, P_, {}),
     ("decoder_forward", ValueError, "decoder: params has embedding, blocks, norm, expected embedding, blocks, norm, head", IDS_,
      {k: v for k, v in P_.items() if k != "head"}, CONFIG_),
-    ("decoder_forward", ValueError, "decoder: params has blocks 0, expected 0 to 1", IDS_, P_ | {"blocks": {"0": P_["blocks"]["0"]}}, CONFIG_),
+    ("decoder_forward", ValueError, r"decoder: params\['blocks'\] has 0, expected 0, 1", IDS_, P_ | {"blocks": {"0": P_["blocks"]["0"]}}, CONFIG_),
     ("encoder_decoder_forward", ValueError, "encoder_decoder: params has encoder, expected encoder, decoder", IDS_, IDS_,
      {"encoder": Q_}, CONFIGS[7]),
     ("embed_forward", ValueError, r"embed: ids has shape \(2, 7\), expected 1 to 6 tokens a row", np.zeros((2, 7), int), E_, CONFIG_),

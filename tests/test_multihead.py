@@ -405,15 +405,15 @@ INVARIANTS = {
     "pt.multihead": [merging_inverts_splitting, module_is_the_function, one_product_or_three, refused_by_torch],
 }
 
-MERGE = "    Z = np.swapaxes(Z, -3, -2)\n    return Z.reshape(*Z.shape[:-2], -1)"
+MERGE = "    return np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k)"
 MUTANTS = [
     M("np.multihead", "slope twin invariant", "heads merged by a reshape without the transpose", MERGE,
       "    return Z.reshape(*Z.shape[:-3], Z.shape[-2], -1)"),
     M("np.multihead", "twin invariant", "heads cut and joined by a reshape alone, both ways",
-      "return np.swapaxes(X.reshape(*X.shape[:-1], heads, -1), -3, -2)", "return X.reshape(*X.shape[:-2], heads, X.shape[-2], -1)",
+      "return np.swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2)", "return X.reshape(*X.shape[:-2], heads, X.shape[-2], -1)",
       MERGE, "    return Z.reshape(*Z.shape[:-3], Z.shape[-2], -1)"),
     M("np.multihead", "twin invariant", "features dealt out to the heads in turn, both ways",
-      "np.swapaxes(X.reshape(*X.shape[:-1], heads, -1), -3, -2)", "np.moveaxis(X.reshape(*X.shape[:-1], -1, heads), -1, -3)",
+      "np.swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2)", "np.moveaxis(X.reshape(*X.shape[:-1], -1, heads), -1, -3)",
       MERGE, "    Z = np.moveaxis(Z, -3, -1)\n    return Z.reshape(*Z.shape[:-2], -1)"),
     M("np.multihead", "slope twin invariant", "shared keys: the last of the group alone sends its gradient",
       "times, m, k).sum(axis=-3)", "times, m, k)[..., -1, :, :]"),

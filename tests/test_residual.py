@@ -209,6 +209,7 @@ MUTANTS = [
     M("np.residual", "invariant", "pre: the normalised x added, and differentiated so", FORTH, FORTH.replace("alpha * X", "alpha * X_bar"),
       "dX_bar, grads = sublayer_backward(dY, cache.inner)", "dX_bar, grads = sublayer_backward(dY, cache.inner)\n    dX_bar = dX_bar + (cache.wiring == 'pre') * cache.alpha * dY",
       BACK, "return dX, dnorm, grads"),
+    M("np.residual", "invariant", "the residual removed", FORTH, FORTH.replace("alpha * X + F", "F"), BACK, BACK.replace("cache.alpha * dY + dX", "dX")),
     M("np.residual", "invariant", "the residual doubled", FORTH, FORTH.replace("alpha * X", "2 * alpha * X"), BACK, BACK.replace("cache.alpha * dY", "2 * cache.alpha * dY")),
     M("np.residual", "invariant", "the gradient along the stream doubled", BACK, BACK.replace("cache.alpha * dY", "2 * cache.alpha * dY")),
     M("np.residual", "invariant", "post for pre", 'if wiring == "post":', 'if wiring == "pre":', 'if cache.wiring == "post":', 'if cache.wiring == "pre":'),

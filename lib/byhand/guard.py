@@ -3,6 +3,7 @@
 Used by both halves. Shapes and types are always checked; values (NaN, infinity) only in the NumPy half.
 """
 
+import math
 import numbers
 import sys
 from contextvars import ContextVar
@@ -88,7 +89,7 @@ def number(where: str, low: numbers.Real = -np.inf, **values) -> None:
     for name, x in values.items():
         if isinstance(x, bool) or not isinstance(x, numbers.Real):
             raise TypeError(f"{where}: {name} is {_kind(x)}, expected a number")
-        if not np.isfinite(x) or x <= low:
+        if not math.isfinite(x) or x <= low:
             limit = "a finite number" if low == -np.inf else f"a finite number greater than {low:g}"
             raise ValueError(f"{where}: {name} is {x}, expected {limit}")
 
@@ -385,7 +386,8 @@ def embed(where: str, ids, tree, config, segments, positions, half: str = "array
     for name, (key, size) in tables.items():
         if name in names:
             subtrees(where, tree[name], [key], f"params[{name!r}]")
-            FLOATING[half](where, 2, **{f"params[{name!r}][{key!r}]": tree[name][key]})
+            FLOATING[half](where, 2, **{f"params[{one!r}][{k!r}]": tree[one][k] for one, k in (
+                ("tokens", "E"), (name, key))})
             shapes(where, tree[name], **{key: (size or tree["tokens"]["E"].shape[0], config.d)})
     indices(where, "ids", ids, tree["tokens"]["E"].shape[0], half)
     if ids.ndim < 1 or not 1 <= ids.shape[-1] <= config.n_max:
@@ -395,6 +397,7 @@ def embed(where: str, ids, tree, config, segments, positions, half: str = "array
         shape(where, "segments", segments.shape, ids.shape)
     if positions is not None:
         indices(where, "positions", positions, config.n_max, half)
+        shape(where, "positions", positions.shape, (*positions.shape[:-1], ids.shape[-1]))
         repeats(where, "shape of positions", positions.shape, ids.shape)
 
 

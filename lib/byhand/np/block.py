@@ -19,38 +19,40 @@ TANH_SCALE, TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 class ActivationCache(NamedTuple):
     X: Array
-    slope: Array
+    S: Array
+    name: str
 
 
 def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float[Array, "*S"], ActivationCache]:
-    """relu; gelu x Φ(x), and gelu_tanh, its approximation (Hendrycks and Gimpel 2016); silu x σ(x).
-
-    The cache keeps the slope, which is made of the same parts as the value.
-    """
+    """x S(x), S a gate between 0 and 1: relu 1 where x > 0; gelu Φ(x), and gelu_tanh, close to it (Hendrycks and
+    Gimpel 2016); silu σ(x)."""
     guard.floats("activation", 1, X=X)
     if name == "relu":
-        slope = (X > 0).astype(X.dtype)
-        return X * slope, ActivationCache(X, slope)
-    if name == "gelu":
-        Phi = 0.5 * (1 + erf(X * (1 / math.sqrt(2))))
-        return X * Phi, ActivationCache(X, Phi + X * np.exp(-0.5 * X * X) * (1 / math.sqrt(2 * math.pi)))
-    if name == "gelu_tanh":
-        XX = X * X
-        sigma = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * XX))  # x σ(2u), u = c (x + a x³)
-        Y = X * sigma
-        return Y, ActivationCache(X, sigma + Y * (1 - sigma) * (2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * XX))
-    if name == "silu":
-        half = 0.5 * X
-        sigma = 0.5 * (1 + np.tanh(half))  # σ(x) without an exponential that could overflow
-        return X * sigma, ActivationCache(X, sigma * (1 + X * (1 - sigma)))
-    raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
+        S = (X > 0).astype(X.dtype)
+    elif name == "gelu":
+        S = 0.5 + 0.5 * erf(X * (1 / math.sqrt(2)))
+    elif name == "gelu_tanh":
+        S = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * (X * X)))  # σ(2u), u = c (x + a x³)
+    elif name == "silu":
+        S = 0.5 + 0.5 * np.tanh(0.5 * X)  # σ(x) without an exponential that could overflow
+    else:
+        raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
+    return X * S, ActivationCache(X, S, name)
 
 
 def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float[Array, "*S"]:
-    """dX = dY ∘ f'(X)."""
-    guard.floats("activation_backward", 1, X=cache.X, dY=dY)
-    guard.shape("activation_backward", "dY", dY.shape, cache.X.shape)
-    return dY * cache.slope
+    """dX = dY ∘ (S + X ∘ S'), with Φ' the normal density and σ' = σ (1 − σ)."""
+    X, S, name = cache
+    guard.shape("activation_backward", "dY", dY.shape, X.shape)
+    if name == "relu":
+        return dY * S
+    if name == "gelu":
+        slope = np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))
+    elif name == "gelu_tanh":
+        slope = S * (1 - S) * (2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * (X * X))
+    else:
+        slope = S * (1 - S)
+    return dY * (S + X * slope)
 
 
 class FeedForwardCache(NamedTuple):

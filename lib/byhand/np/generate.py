@@ -82,6 +82,16 @@ def decode_forward(
     keys = np.arange(columns[-1] + 1)
     # Up to itself and from the row's first token on; padding sees itself alone, so that it has something to see.
     mask = (keys <= columns[:, None]) & (keys >= np.minimum(kv.start[:, None], columns)[..., None])
+    with guard.values_trusted():  # every weight is read for every token; the logits are looked at instead
+        H = _run(ids, decoder, embedding, config, kv, places, mask, last)
+        E, W = embedding["tokens"]["E"], decoder.get("head", {}).get("W")
+        logits, _ = unembed_forward(H, E) if config.tied else linear_forward(H, W)
+    guard.finite("decode", logits=logits)
+    return logits, kv._replace(length=len(keys))
+
+
+def _run(ids, decoder, embedding, config, kv, places, mask, last):
+    """The blocks over new tokens, whose keys and values go into kv; tokens before the logits."""
     X, _ = embed_forward(ids, embedding, config, positions=places)
     for i in range(config.layers):
         block = decoder["blocks"][str(i)]
@@ -101,9 +111,7 @@ def decode_forward(
             X, _ = residual_forward(X, block["norm_c"], cross_attend, config.wiring, config.alpha, config.eps)
         X, _ = residual_forward(X, block["norm_2"], feed, config.wiring, config.alpha, config.eps)
     X = X[:, -1:] if last else X
-    H = norm_forward(X, decoder["norm"], config.eps)[0] if config.wiring == "pre" else X
-    logits = unembed_forward(H, embedding["tokens"]["E"]) if config.tied else linear_forward(H, decoder["head"]["W"])
-    return logits[0], kv._replace(length=len(keys))
+    return norm_forward(X, decoder["norm"], config.eps)[0] if config.wiring == "pre" else X
 
 
 def generate(

@@ -30,7 +30,7 @@ def cross_entropy_forward(
     Label smoothing (Szegedy et al. 2016) spreads ε: q = 1 − ε + ε/V at the target and ε/V elsewhere. w is 1 without
     `weights`. Raises ValueError when no token counts: the mean of nothing is no number.
     """
-    guard.scores("cross_entropy", logits)
+    guard.scores("cross_entropy", logits, name="logits")
     V = logits.shape[-1]
     if ignore_index is not None:
         guard.count("cross_entropy", low=-(2**63), ignore_index=ignore_index)
@@ -59,7 +59,7 @@ def cross_entropy_forward(
 def cross_entropy_backward(dL: Float[Array, ""] | float, cache: CrossEntropyCache) -> Float[Array, "*B V"]:
     """dlogits = dL · share · (p − q): what the model said minus what it should have said."""
     A, targets, share, smoothing = cache
-    guard.shape("cross_entropy_backward", "dL", np.shape(dL), ())
+    guard.scalar("cross_entropy_backward", dL=dL)
     rest = smoothing / A.shape[-1]
     Q = np.full_like(A, rest)
     np.put_along_axis(Q, targets[..., None], 1 - smoothing + rest, axis=-1)

@@ -55,12 +55,12 @@ def embed_forward(
     X, tokens = embedding_forward(E, ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
     if config.segments:
         S, of_segment = gather_forward(params["segments"]["E"], np.zeros_like(ids) if segments is None else segments)
-        X = X + S
+        X = X + S  # (10.10)
     if config.position == "learned":
         P, of_place = gather_forward(params["positions"]["table"], np.broadcast_to(positions, ids.shape))
-        X = X + P
+        X = X + P  # (10.10)
     elif config.position == "sinusoidal":
-        X = X + sinusoidal_at(positions, config.d, config.base).astype(X.dtype)
+        X = X + sinusoidal_at(positions, config.d, config.base).astype(X.dtype)  # (10.10)
     if config.embedding_norm:
         X, norm = norm_forward(X, params["norm"], config.eps)
     X, dropout = dropout_forward(X, config.p, rng)
@@ -74,10 +74,10 @@ def embed_backward(dX: Float[Array, "*B n d"], cache: EmbedCache) -> Params:
     if cache.norm is not None:
         dX, grads["norm"] = norm_backward(dX, cache.norm)
     if cache.positions is not None:
-        grads["positions"] = {"table": gather_backward(dX, cache.positions)}
+        grads["positions"] = {"table": gather_backward(dX, cache.positions)}  # (10.12)
     if cache.segments is not None:
-        grads["segments"] = {"E": gather_backward(dX, cache.segments)}
-    return grads | {"tokens": {"E": embedding_backward(dX, cache.tokens)}}
+        grads["segments"] = {"E": gather_backward(dX, cache.segments)}  # (10.12)
+    return grads | {"tokens": {"E": embedding_backward(dX, cache.tokens)}}  # (10.11)
 
 
 class StackCache(NamedTuple):
@@ -98,16 +98,17 @@ def stack_forward(
 
     params {blocks: {"0": …, "1": …}} and, with wiring pre, {norm}. Every block reads the same memory M.
     """
+    guard.stack("stack", params, config)
     blocks = []
     for i in range(config.layers):
-        X, cache = block_forward(
+        X, cache = block_forward(  # (10.1), (10.20)
             X, params["blocks"][str(i)], config.heads, mask, M, memory_mask, wiring=config.wiring, alpha=config.alpha,
             activation=config.activation, kv_heads=config.kv_heads, position=config.in_attention, base=config.base,
             eps=config.eps, p=config.p, rng=rng)
         blocks.append(cache)
     norm = None
     if config.wiring == "pre":
-        X, norm = norm_forward(X, params["norm"], config.eps)
+        X, norm = norm_forward(X, params["norm"], config.eps)  # (10.8)
     return X, StackCache(blocks, norm)
 
 
@@ -118,12 +119,12 @@ def stack_backward(
     grads: Params = {}
     dM = None
     if cache.norm is not None:
-        dY, grads["norm"] = norm_backward(dY, cache.norm)
+        dY, grads["norm"] = norm_backward(dY, cache.norm)  # (10.9)
     blocks = {}
     for i in reversed(range(len(cache.blocks))):
-        dY, dM_i, blocks[str(i)] = block_backward(dY, cache.blocks[i])
+        dY, dM_i, blocks[str(i)] = block_backward(dY, cache.blocks[i])  # (10.3)
         if dM_i is not None:
-            dM = dM_i if dM is None else dM + dM_i
+            dM = dM_i if dM is None else dM + dM_i  # (10.22)
     return dY, dM, grads | {"blocks": blocks}
 
 
@@ -143,7 +144,7 @@ def encoder_forward(
     """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with wiring pre."""
     guard.model("encoder", params, config, "encoder", "encoder_decoder")
     X, embed = embed_forward(ids, params["embedding"], config, segments, None, rng)
-    H, stack = stack_forward(X, params, config, mask, rng=rng)
+    H, stack = stack_forward(X, params, config, mask, rng=rng)  # (10.13)
     return H, EncoderCache(embed, stack)
 
 
@@ -201,7 +202,7 @@ def encoder_decoder_forward(
     of its own if config.source_vocab is given. A source_mask for (n, m) scores must have n = 1: padding of the source.
     """
     guard.model("encoder_decoder", params, config, "encoder_decoder")
-    M, encoder = encoder_forward(source, params["encoder"], config, source_mask, rng=rng)
+    M, encoder = encoder_forward(source, params["encoder"], config, source_mask, rng=rng)  # (10.20)
     shared = config.source_vocab is None
     embedding = params["encoder" if shared else "decoder"]["embedding"]
     logits, decoder = _decode_forward(target, params["decoder"], embedding, config, target_mask, M, source_mask, rng)
@@ -216,7 +217,7 @@ def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDeco
     dM, dembedding, decoder = _decode_backward(dlogits, cache.decoder)
     encoder = encoder_backward(dM, cache.encoder)
     if cache.shared:
-        encoder["embedding"] = map_tree(np.add, encoder["embedding"], dembedding)
+        encoder["embedding"] = map_tree(np.add, encoder["embedding"], dembedding)  # (10.24)
     else:
         decoder["embedding"] = dembedding
     return {"encoder": encoder, "decoder": decoder}
@@ -228,18 +229,18 @@ def _decode_forward(ids, params, embedding, config, mask, M, memory_mask, rng):
     mask = causal if mask is None else combine_masks(causal, mask)
     H, stack = stack_forward(X, params, config, mask, M, memory_mask, rng)
     E = embedding["tokens"]["E"]
-    logits, head = unembed_forward(H, E) if config.tied else linear_forward(H, params["head"]["W"])
+    logits, head = unembed_forward(H, E) if config.tied else linear_forward(H, params["head"]["W"])  # (10.16)
     return logits, DecoderCache(embed, stack, head)
 
 
 def _decode_backward(dlogits, cache):
     """dM, the gradients of the embedding, and those of the rest; a tied E looked words up and scored them: a sum."""
     tied = isinstance(cache.head, UnembedCache)
-    dH, dE, *_ = (unembed_backward if tied else linear_backward)(dlogits, cache.head)
+    dH, dE, *_ = (unembed_backward if tied else linear_backward)(dlogits, cache.head)  # (10.18)
     dX, dM, grads = stack_backward(dH, cache.stack)
     dembedding = embed_backward(dX, cache.embed)
     if tied:
-        dembedding["tokens"]["E"] += dE
+        dembedding["tokens"]["E"] += dE  # (10.19)
     else:
         grads["head"] = {"W": dE}
     return dM, dembedding, grads

@@ -38,14 +38,14 @@ def split_heads(X: Float[Array, "*B n w"], heads: int) -> Float[Array, "*B H n k
     guard.count("split_heads", heads=heads)
     if X.shape[-1] % heads:
         raise ValueError(f"split_heads: X has shape {X.shape}, expected features that {heads} heads can share")
-    return np.swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2)
+    return np.swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2)  # (5.8)
 
 
 def merge_heads(Z: Float[Array, "*B H n k"]) -> Float[Array, "*B n w"]:
     """The inverse of `split_heads`: first the axes back, then the reshape; a reshape alone would mix tokens."""
     guard.floats("merge_heads", 3, Z=Z)
     *lead, H, n, k = Z.shape
-    return np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k)
+    return np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k)  # (5.8)
 
 
 class BiasedAttentionCache(NamedTuple):
@@ -65,7 +65,7 @@ def biased_attention_forward(
     guard.floats("biased_attention", 0, Q=Q, bias=bias)
     guard.repeats("biased_attention", "shape of bias", bias.shape, (*Q.shape[:-1], K.shape[-2]))
     scale = 1 / math.sqrt(Q.shape[-1])
-    S, add = add_forward(scale * (Q @ K.mT), bias)
+    S, add = add_forward(scale * (Q @ K.mT), bias)  # (5.22)
     A, _ = softmax_forward(S, mask)
     return A @ V, BiasedAttentionCache(AttentionCache(Q, K, V, A, scale), add)
 
@@ -77,8 +77,8 @@ def biased_attention_backward(
     Q, K, V, A, scale = cache.attention
     guard.floats("biased_attention_backward", 2, Q=Q, dO=dO)
     guard.shape("biased_attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
-    dS, dbias = add_backward(softmax_backward(dO @ V.mT, SoftmaxCache(A)), cache.add)
-    return scale * (dS @ K), scale * (dS.mT @ Q), A.mT @ dO, dbias
+    dS, dbias = add_backward(softmax_backward(dO @ V.mT, SoftmaxCache(A)), cache.add)  # (5.23)
+    return scale * (dS @ K), scale * (dS.mT @ Q), A.mT @ dO, dbias  # (5.23)
 
 
 class MultiheadCache(NamedTuple):
@@ -114,21 +114,21 @@ def multihead_forward(
     guard.multihead("multihead", X, M, params, heads, kv_heads, position)
     guard.number("multihead", low=0, base=base)
     n, turn, bias = X.shape[-2], None, None
-    Q, q = linear_forward(X, params["W_q"], params.get("b_q"))
-    K, k = linear_forward(M, params["W_k"], params.get("b_k"))
-    V, v = linear_forward(M, params["W_v"], params.get("b_v"))
+    Q, q = linear_forward(X, params["W_q"], params.get("b_q"))  # (5.19)
+    K, k = linear_forward(M, params["W_k"], params.get("b_k"))  # (5.19)
+    V, v = linear_forward(M, params["W_v"], params.get("b_v"))  # (5.19)
     Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
     if position in ("rope", "rope_half"):
-        Q, turn_q = rope_forward(Q, base=base, interleaved=position == "rope")
-        K, turn_k = rope_forward(K, base=base, interleaved=position == "rope")
+        Q, turn_q = rope_forward(Q, base=base, interleaved=position == "rope")  # (5.24)
+        K, turn_k = rope_forward(K, base=base, interleaved=position == "rope")  # (5.24)
         turn = turn_q, turn_k
-    K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)
+    K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)  # (5.26)
     if position in ("relative", "alibi"):
         B, bias = relative_bias_forward(params["table"], n) if position == "relative" else (alibi_bias(heads, n), None)
-        Z, attention = biased_attention_forward(Q, K, V, B.astype(X.dtype, copy=False), mask)
+        Z, attention = biased_attention_forward(Q, K, V, B.astype(X.dtype, copy=False), mask)  # (5.22)
     else:
-        Z, attention = attention_forward(Q, K, V, mask)
-    O, o = linear_forward(merge_heads(Z), params["W_o"], params.get("b_o"))
+        Z, attention = attention_forward(Q, K, V, mask)  # (5.3)
+    O, o = linear_forward(merge_heads(Z), params["W_o"], params.get("b_o"))  # (5.4)
     return O, MultiheadCache(q, k, v, turn, bias, attention, o, heads, kv_heads)
 
 
@@ -137,29 +137,29 @@ def multihead_backward(
 ) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"], Params]:
     """dX, dM and the gradients of the parameters. In self-attention the caller adds dX and dM: one array, two roles."""
     q, k, v, turn, bias, attention, o, heads, kv_heads = cache
-    dZ, dW_o, db_o = linear_backward(dO, o)
-    dZ, grads = split_heads(dZ, heads), {}
+    dZ, dW_o, db_o = linear_backward(dO, o)  # (5.15)
+    dZ, grads = split_heads(dZ, heads), {}  # (5.16)
     if isinstance(attention, BiasedAttentionCache):
-        dQ, dK, dV, dB = biased_attention_backward(dZ, attention)
+        dQ, dK, dV, dB = biased_attention_backward(dZ, attention)  # (5.23)
         if bias is not None:
             grads["table"] = relative_bias_backward(dB, bias)
     else:
         dQ, dK, dV = attention_backward(dZ, attention)
-    dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))
+    dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))  # (5.26)
     if turn is not None:
-        dQ, dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1])
-    dX, dW_q, db_q = linear_backward(merge_heads(dQ), q)
-    dM_k, dW_k, db_k = linear_backward(merge_heads(dK), k)
-    dM_v, dW_v, db_v = linear_backward(merge_heads(dV), v)
+        dQ, dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1])  # (5.25)
+    dX, dW_q, db_q = linear_backward(merge_heads(dQ), q)  # (5.20)
+    dM_k, dW_k, db_k = linear_backward(merge_heads(dK), k)  # (5.20)
+    dM_v, dW_v, db_v = linear_backward(merge_heads(dV), v)  # (5.20)
     grads |= {"W_q": dW_q, "b_q": db_q, "W_k": dW_k, "b_k": db_k, "W_v": dW_v, "b_v": db_v, "W_o": dW_o, "b_o": db_o}
-    return dX, dM_k + dM_v, {name: g for name, g in grads.items() if g is not None}
+    return dX, dM_k + dM_v, {name: g for name, g in grads.items() if g is not None}  # (5.20)
 
 
 def repeat_heads(Y: Float[Array, "*B G m k"], times: int) -> Float[Array, "*B H m k"]:
     """Each of the G key-value heads, `times` times in a row: head h of the queries reads group h // times."""
     guard.floats("repeat_heads", 3, Y=Y)
     guard.count("repeat_heads", times=times)
-    return np.repeat(Y, times, axis=-3) if times > 1 else Y
+    return np.repeat(Y, times, axis=-3) if times > 1 else Y  # (5.26)
 
 
 def sum_heads(dY: Float[Array, "*B H m k"], times: int) -> Float[Array, "*B G m k"]:
@@ -167,7 +167,7 @@ def sum_heads(dY: Float[Array, "*B H m k"], times: int) -> Float[Array, "*B G m 
     if times == 1:
         return dY
     *B, H, m, k = dY.shape
-    return dY.reshape(*B, H // times, times, m, k).sum(axis=-3)
+    return dY.reshape(*B, H // times, times, m, k).sum(axis=-3)  # (5.26)
 
 
 def over_heads(mask, rank):
@@ -195,11 +195,11 @@ def head_sum_forward(
     guard.head_sum("head_sum", X, params)
     H, d, k = params["U_q"].shape
     flat = lambda U: np.swapaxes(U, 0, 1).reshape(d, H * k)  # noqa: E731  (one short map, used twice)
-    Q, U_q = linear_forward(X, flat(params["U_q"]))
-    K, U_k = linear_forward(X, flat(params["U_k"]))
+    Q, U_q = linear_forward(X, flat(params["U_q"]))  # (5.5)
+    K, U_k = linear_forward(X, flat(params["U_k"]))  # (5.5)
     XV = X[..., None, :, :] @ params["V"]
     Z, attention = attention_forward(split_heads(Q, H), split_heads(K, H), XV, over_heads(mask, X.ndim))
-    return Z.sum(axis=-3), HeadSumCache(X, params["V"], U_q, U_k, attention)
+    return Z.sum(axis=-3), HeadSumCache(X, params["V"], U_q, U_k, attention)  # (5.11)
 
 
 def head_sum_backward(dO: Float[Array, "*B n d_o"], cache: HeadSumCache) -> tuple[Float[Array, "*B n d"], Params]:
@@ -210,10 +210,10 @@ def head_sum_backward(dO: Float[Array, "*B n d_o"], cache: HeadSumCache) -> tupl
     guard.shape("head_sum_backward", "dO", dO.shape, (*X.shape[:-1], d_o))
     dZ = np.broadcast_to(dO[..., None, :, :], (*X.shape[:-2], H, *dO.shape[-2:]))
     dQ, dK, dXV = attention_backward(np.ascontiguousarray(dZ), attention)
-    dX_q, dU_q, _ = linear_backward(merge_heads(dQ), U_q)
-    dX_k, dU_k, _ = linear_backward(merge_heads(dK), U_k)
-    dX = dX_q + dX_k + (dXV @ V_h.mT).sum(axis=-3)
-    dV = (X[..., None, :, :].mT @ dXV).reshape(-1, *V_h.shape).sum(axis=0)
+    dX_q, dU_q, _ = linear_backward(merge_heads(dQ), U_q)  # (5.17)
+    dX_k, dU_k, _ = linear_backward(merge_heads(dK), U_k)  # (5.17)
+    dX = dX_q + dX_k + (dXV @ V_h.mT).sum(axis=-3)  # (5.18)
+    dV = (X[..., None, :, :].mT @ dXV).reshape(-1, *V_h.shape).sum(axis=0)  # (5.18)
     heads = lambda dU: np.swapaxes(dU.reshape(d, H, -1), 0, 1)  # noqa: E731  (one short map, used twice)
     return dX, {"U_q": heads(dU_q), "U_k": heads(dU_k), "V": dV}
 

@@ -21,10 +21,11 @@ def standardize_forward(
 ) -> tuple[Float[Array, "*S"], StandardizeCache]:
     """X̂ = (X − μ) / √(σ² + ε), with mean and population variance over `axes`, in two passes."""
     guard.floats("standardize", 1, X=X)
+    guard.axes("standardize", axes, X)
     eps = _small("standardize", eps)
-    centred = X - X.mean(axis=axes, keepdims=True)
-    s = np.sqrt((centred * centred).mean(axis=axes, keepdims=True) + eps)
-    X_hat = centred / s
+    centred = X - X.mean(axis=axes, keepdims=True)  # (6.1)
+    s = np.sqrt((centred * centred).mean(axis=axes, keepdims=True) + eps)  # (6.2)
+    X_hat = centred / s  # (6.3)
     return X_hat, StandardizeCache(X_hat, s, axes)
 
 
@@ -32,8 +33,9 @@ def standardize_backward(dX_hat: Float[Array, "*S"], cache: StandardizeCache) ->
     """dX = (g − mean g − X̂ mean(g ∘ X̂)) / s, where g = dX̂: the mean and the direction X̂ get no gradient."""
     X_hat, s, axes = cache
     g = dX_hat
+    guard.floats("standardize_backward", 1, X_hat=X_hat, dX_hat=g)
     guard.shape("standardize_backward", "dX_hat", g.shape, X_hat.shape)
-    return (g - g.mean(axis=axes, keepdims=True) - X_hat * (g * X_hat).mean(axis=axes, keepdims=True)) / s
+    return (g - g.mean(axis=axes, keepdims=True) - X_hat * (g * X_hat).mean(axis=axes, keepdims=True)) / s  # (6.14)
 
 
 class NormCache(NamedTuple):
@@ -45,9 +47,9 @@ def layer_norm_forward(
     X: Float[Array, "*B d"], gamma: Float[Array, " d"], beta: Float[Array, " d"], eps: float = 1e-5
 ) -> tuple[Float[Array, "*B d"], NormCache]:
     """Each token by itself, over its features (Ba et al. 2016)."""
-    _affine("layer_norm", X, gamma, beta)
+    _affine("layer_norm", X, 1, gamma=gamma, beta=beta)
     X_hat, standard = standardize_forward(X, (-1,), eps)
-    return X_hat * gamma + beta, NormCache(standard, gamma)
+    return X_hat * gamma + beta, NormCache(standard, gamma)  # (6.4)
 
 
 def layer_norm_backward(
@@ -61,8 +63,8 @@ def instance_norm_forward(
     X: Float[Array, "*B n d"], gamma: Float[Array, " d"], beta: Float[Array, " d"], eps: float = 1e-5
 ) -> tuple[Float[Array, "*B n d"], NormCache]:
     """Each feature of each sequence, over its tokens."""
-    _affine("instance_norm", X, gamma, beta, 2)
-    X_hat, standard = standardize_forward(X, (-2,), eps)
+    _affine("instance_norm", X, 2, gamma=gamma, beta=beta)
+    X_hat, standard = standardize_forward(X, (-2,), eps)  # (6.6)
     return X_hat * gamma + beta, NormCache(standard, gamma)
 
 
@@ -83,12 +85,12 @@ def group_norm_forward(
     X: Float[Array, "*B n d"], gamma: Float[Array, " d"], beta: Float[Array, " d"], groups: int, eps: float = 1e-5
 ) -> tuple[Float[Array, "*B n d"], GroupNormCache]:
     """Each group of d/groups features of each sequence, over its tokens and its features (Wu and He 2018)."""
-    _affine("group_norm", X, gamma, beta, 2)
+    _affine("group_norm", X, 2, gamma=gamma, beta=beta)
     guard.count("group_norm", groups=groups)
     if X.shape[-1] % groups:
         raise ValueError(f"group_norm: groups is {groups}, expected a divisor of the {X.shape[-1]} features of X")
-    grouped, standard = standardize_forward(X.reshape(*X.shape[:-1], groups, -1), (-3, -1), eps)
-    X_hat = grouped.reshape(X.shape)
+    grouped, standard = standardize_forward(X.reshape(*X.shape[:-1], groups, X.shape[-1] // groups), (-3, -1), eps)
+    X_hat = grouped.reshape(X.shape)  # (6.6)
     return X_hat * gamma + beta, GroupNormCache(standard, X_hat, gamma)
 
 
@@ -123,21 +125,22 @@ def batch_norm_forward(
     Training uses the statistics of the batch, and `cache.running` holds the next ones, with the unbiased variance as
     in torch. Otherwise the running statistics are constants.
     """
-    _affine("batch_norm", X, gamma, beta, 2)
-    guard.params("batch_norm", running, ["mean", "var"], X=X)
-    guard.shapes("batch_norm", running, mean=gamma.shape, var=gamma.shape)
+    _affine("batch_norm", X, 2, gamma=gamma, beta=beta)
+    guard.params("batch_norm", running, ["mean", "var"], called="running", X=X)
+    guard.flag("batch_norm", training=training)
+    guard.shapes("batch_norm", running, "running", mean=gamma.shape, var=gamma.shape)
     axes = tuple(range(X.ndim - 1))
     if not training:
         s = np.sqrt(running["var"] + _small("batch_norm", eps))
-        X_hat = (X - running["mean"]) / s
+        X_hat = (X - running["mean"]) / s  # (6.22)
         return X_hat * gamma + beta, BatchNormCache(StandardizeCache(X_hat, s, ()), gamma, running)
     count = X.size // X.shape[-1]
     if count < 2:
         raise ValueError(f"batch_norm: X has {count} token, expected at least 2 to train on")
-    X_hat, standard = standardize_forward(X, axes, eps)
+    X_hat, standard = standardize_forward(X, axes, eps)  # (6.6)
     guard.number("batch_norm", momentum=momentum)
     momentum, now = float(momentum), {"mean": X.mean(axis=axes), "var": X.var(axis=axes, ddof=1)}
-    after = {name: (1 - momentum) * running[name] + momentum * now[name] for name in running}
+    after = {name: (1 - momentum) * running[name] + momentum * now[name] for name in running}  # (6.21)
     return X_hat * gamma + beta, BatchNormCache(standard, gamma, after)
 
 
@@ -148,7 +151,9 @@ def batch_norm_backward(
     standard, gamma, _ = cache
     if standard.axes:
         return _norm_backward("batch_norm_backward", dY, NormCache(standard, gamma))
-    return dY * gamma / standard.s, _tokens(dY * standard.X_hat), _tokens(dY)
+    guard.floats("batch_norm_backward", 2, X_hat=standard.X_hat, dY=dY)
+    guard.shape("batch_norm_backward", "dY", dY.shape, standard.X_hat.shape)
+    return dY * gamma / standard.s, _tokens(dY * standard.X_hat), _tokens(dY)  # (6.24)
 
 
 class RMSNormCache(NamedTuple):
@@ -161,9 +166,9 @@ def rms_norm_forward(
     X: Float[Array, "*B d"], gamma: Float[Array, " d"], eps: float = 1e-6
 ) -> tuple[Float[Array, "*B d"], RMSNormCache]:
     """Y = γ ∘ X / √(mean X² + ε) over the features: no mean is taken away (Zhang and Sennrich 2019)."""
-    _affine("rms_norm", X, gamma)
+    _affine("rms_norm", X, 1, gamma=gamma)
     r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + _small("rms_norm", eps))
-    X_hat = X / r
+    X_hat = X / r  # (6.25)
     return X_hat * gamma, RMSNormCache(X_hat, r, gamma)
 
 
@@ -175,7 +180,7 @@ def rms_norm_backward(
     guard.floats("rms_norm_backward", 1, X_hat=X_hat, dY=dY)
     guard.shape("rms_norm_backward", "dY", dY.shape, X_hat.shape)
     g = dY * gamma
-    return (g - X_hat * (g * X_hat).mean(axis=-1, keepdims=True)) / r, _tokens(dY * X_hat)
+    return (g - X_hat * (g * X_hat).mean(axis=-1, keepdims=True)) / r, _tokens(dY * X_hat)  # (6.27)
 
 
 def init_norm(d: int, bias: bool = True, dtype=np.float32) -> dict[str, Float[Array, " d"]]:
@@ -191,12 +196,11 @@ def _small(where, eps):
     return float(eps)
 
 
-def _affine(where, X, gamma, beta=None, rank=1):
+def _affine(where, X, rank, **affine):
     guard.floats(where, rank, X=X)
-    guard.floats(where, 1, **{"X": X, "gamma": gamma} | ({} if beta is None else {"beta": beta}))
-    guard.shape(where, "gamma", gamma.shape, X.shape[-1:])
-    if beta is not None:
-        guard.shape(where, "beta", beta.shape, X.shape[-1:])
+    guard.floats(where, 1, X=X, **affine)
+    for name, x in affine.items():
+        guard.shape(where, name, x.shape, X.shape[-1:])
 
 
 def _tokens(dY):
@@ -208,4 +212,4 @@ def _norm_backward(where, dY, cache):
     standard, gamma = cache
     guard.floats(where, 1, gamma=gamma, dY=dY)
     guard.shape(where, "dY", dY.shape, standard.X_hat.shape)
-    return standardize_backward(dY * gamma, standard), _tokens(dY * standard.X_hat), _tokens(dY)
+    return standardize_backward(dY * gamma, standard), _tokens(dY * standard.X_hat), _tokens(dY)  # (6.7)

@@ -156,6 +156,7 @@ def constant(step: int, peak: float, warmup: int = 0) -> float:
 def warmup_inverse_sqrt(step: int, d: int, warmup: int = 4000, scale: float = 1.0) -> float:
     """scale · d^(−1/2) · min(step^(−1/2), step · warmup^(−3/2)) (Vaswani et al. 2017, eq. 3)."""
     guard.count("warmup_inverse_sqrt", step=step, d=d, warmup=warmup)
+    guard.number("warmup_inverse_sqrt", scale=scale)
     return float(scale) / math.sqrt(d) * min(1 / math.sqrt(step), step / warmup / math.sqrt(warmup))
 
 
@@ -186,8 +187,7 @@ def _down(where, step, peak, warmup, total, floor, shape: Callable):
 
 def _begin(where, params, grads, state, **scalars):
     """Refuse what does not fit. Gives Python floats, since a NumPy scalar would widen float32, and the next t."""
-    if not {"t", "m", "v"} <= state.keys():
-        raise ValueError(f"{where}: state has {', '.join(state) or 'nothing'}, expected t, m, v, as from init_state")
+    guard.state(where, state, "m", "v")
     guard.trees(where, params=params, grads=grads, m=state["m"], v=state["v"])
     guard.finite(where, **{f"grads.{name}": g for name, g in flatten(grads).items()})
     for name, x in scalars.items():

@@ -22,7 +22,7 @@ def frequencies(d: int, base: float = 10000.0) -> Float[Array, " {d}//2"]:
     """ω_i = base^(−2i/d) for i = 0 … d/2 − 1: from one radian a position to almost none."""
     guard.multiple("frequencies", 2, d=d)
     guard.number("frequencies", low=0, base=base)
-    return base ** (-2 * np.arange(d // 2) / d)
+    return base ** (-2 * np.arange(d // 2) / d)  # (3.13)
 
 
 def sinusoidal(n: int, d: int, base: float = 10000.0, offset: int = 0) -> Float[Array, "n d"]:
@@ -36,7 +36,7 @@ def sinusoidal_at(positions: Int[Array, "*P"], d: int, base: float = 10000.0) ->
     """The row of `sinusoidal` for each position, in any order."""
     guard.indices("sinusoidal_at", "positions", positions, guard.FAR)
     angle = positions[..., None] * frequencies(d, base)
-    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(*positions.shape, d)
+    return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(*positions.shape, d)  # (3.14)
 
 
 def shift_matrix(delta: float | int, d: int, base: float = 10000.0) -> Float[Array, "d d"]:
@@ -46,7 +46,7 @@ def shift_matrix(delta: float | int, d: int, base: float = 10000.0) -> Float[Arr
     M, even, odd = np.zeros((d, d)), np.arange(0, d, 2), np.arange(1, d, 2)
     M[even, even] = M[odd, odd] = np.cos(angle)
     M[odd, even] = np.sin(angle)
-    M[even, odd] = -np.sin(angle)
+    M[even, odd] = -np.sin(angle)  # (3.16)
     return M
 
 
@@ -56,14 +56,14 @@ def add_positions_forward(
     """X + P: content and position share the d features."""
     guard.floats("add_positions", 2, X=X, P=P)
     guard.shape("add_positions", "P", P.shape, X.shape[-2:])
-    return add_forward(X, P)
+    return add_forward(X, P)  # (3.7)
 
 
 def add_positions_backward(
     dY: Float[Array, "*B n d"], cache: AddCache
 ) -> tuple[Float[Array, "*B n d"], Float[Array, "n d"]]:
     """dX, dP; every sequence of the batch read the same P."""
-    return add_backward(dY, cache)
+    return add_backward(dY, cache)  # (3.8)
 
 
 class ConcatCache(NamedTuple):
@@ -77,7 +77,7 @@ def concat_positions_forward(
     guard.floats("concat_positions", 2, X=X, P=P)
     guard.shape("concat_positions", "P", P.shape, (X.shape[-2], P.shape[-1]))
     P = np.broadcast_to(P, (*X.shape[:-1], P.shape[-1]))
-    return np.concatenate([X, P], axis=-1), ConcatCache(X.shape[-1])
+    return np.concatenate([X, P], axis=-1), ConcatCache(X.shape[-1])  # (3.9)
 
 
 def concat_positions_backward(
@@ -86,7 +86,7 @@ def concat_positions_backward(
     """dX, dP: each takes its own features of dY."""
     guard.floats("concat_positions_backward", 2, dY=dY)
     dX, dP = dY[..., : cache.d], dY[..., cache.d :]
-    return dX, unbroadcast(dP, dP.shape[-2:])
+    return dX, unbroadcast(dP, dP.shape[-2:])  # (3.10)
 
 
 def learned_positions_forward(
@@ -95,12 +95,12 @@ def learned_positions_forward(
     """Rows offset … offset + n − 1 of a table that is trained like any other; beyond its end there is nothing."""
     guard.floats("learned_positions", 2, table=table)
     guard.window("learned_positions", table.shape[0], n, offset)
-    return gather_forward(table, np.arange(offset, offset + n))
+    return gather_forward(table, np.arange(offset, offset + n))  # (3.21)
 
 
 def learned_positions_backward(dP: Float[Array, "n d"], cache: GatherCache) -> Float[Array, "N d"]:
     """dtable: zero in the rows that were not read."""
-    return gather_backward(dP, cache)
+    return gather_backward(dP, cache)  # (3.22)
 
 
 def relative_bias_forward(
@@ -115,28 +115,28 @@ def relative_bias_forward(
     reach = table.shape[-1] // 2
     guard.shape("relative_bias", "table", table.shape, (table.shape[0], 2 * reach + 1))
     away = np.clip(_distance("relative_bias", n, m, offset), -reach, reach)
-    rows, cache = gather_forward(table.mT, away + reach)
+    rows, cache = gather_forward(table.mT, away + reach)  # (3.23)
     return np.moveaxis(rows, -1, 0), cache
 
 
 def relative_bias_backward(dB: Float[Array, "H n m"], cache: GatherCache) -> Float[Array, "H r"]:
     """dtable: the sum of dB over each diagonal; the two ends collect every pair that is further apart."""
     guard.floats("relative_bias_backward", 3, dB=dB)
-    return gather_backward(np.moveaxis(dB, 0, -1), cache).mT
+    return gather_backward(np.moveaxis(dB, 0, -1), cache).mT  # (3.24)
 
 
 def alibi_slopes(H: int) -> Float[Array, " H"]:
     """2^(−8h/H) for h = 1 … H. If H is no power of two: those of the one below it, then every other of the next."""
     guard.count("alibi_slopes", H=H)
     whole = 1 << (int(H).bit_length() - 1)
-    slopes = 2.0 ** (-8 * np.arange(1, whole + 1) / whole)
+    slopes = 2.0 ** (-8 * np.arange(1, whole + 1) / whole)  # (3.27)
     between = 2.0 ** (-8 * np.arange(1, 2 * whole, 2) / (2 * whole))
     return np.concatenate([slopes, between[: H - whole]])
 
 
 def alibi_bias(H: int, n: int, m: int | None = None, offset: int = 0) -> Float[Array, "H n m"]:
     """bias[h, i, j] = −slope_h |j − i − offset|: distance costs, and nothing is learned (Press et al. 2022)."""
-    return -alibi_slopes(H)[:, None, None] * np.abs(_distance("alibi_bias", n, m, offset))
+    return -alibi_slopes(H)[:, None, None] * np.abs(_distance("alibi_bias", n, m, offset))  # (3.25)
 
 
 class RopeCache(NamedTuple):
@@ -175,13 +175,13 @@ def rope_backward(dY: Float[Array, "*B n d"], cache: RopeCache) -> Float[Array, 
     guard.floats("rope_backward", 2, dY=dY, cos=cache.cos)
     guard.multiple("rope_backward", 2, **{"width of dY": dY.shape[-1]})
     guard.repeats("rope_backward", "shape of the angles for dY", cache.cos.shape, (*dY.shape[:-1], dY.shape[-1] // 2))
-    return _rotate(dY, cache.cos, -cache.sin, cache.interleaved)
+    return _rotate(dY, cache.cos, -cache.sin, cache.interleaved)  # (3.31)
 
 
 def interleave_permutation(d: int) -> Int[Array, " d"]:
     """π with rope(X, interleaved)[..., π] = rope(X[..., π], not interleaved): even features first, then odd ones."""
     guard.multiple("interleave_permutation", 2, d=d)
-    return np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)])
+    return np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)])  # (3.32)
 
 
 def init_learned_positions(
@@ -212,5 +212,5 @@ def _rotate(X, cos, sin, interleaved):
     a, b = (np.s_[..., ::2], np.s_[..., 1::2]) if interleaved else (np.s_[..., :half], np.s_[..., half:])
     Y = np.empty_like(X)
     Y[a] = X[a] * cos - X[b] * sin
-    Y[b] = X[a] * sin + X[b] * cos
+    Y[b] = X[a] * sin + X[b] * cos  # (3.29)
     return Y

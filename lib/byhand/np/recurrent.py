@@ -57,6 +57,7 @@ def rnn_backward(
 def rnn_jacobian(H: Float[Array, "n h"], W_h: Float[Array, "h h"]) -> Float[Array, "h h"]:
     """J[i, j] = ∂h_T[j] / ∂h_1[i] along one run: a product of n − 1 factors W_h diag(1 − h_t²); with H = 0, a power."""
     guard.floats("rnn_jacobian", 2, H=H, W_h=W_h)
+    guard.shape("rnn_jacobian", "H", H.shape, H.shape[-2:])
     guard.shape("rnn_jacobian", "W_h", W_h.shape, (H.shape[-1], H.shape[-1]))
     J = np.eye(H.shape[-1], dtype=H.dtype)
     for h in H[1:]:
@@ -84,6 +85,7 @@ def conv1d_forward(
     A cross-correlation, as in torch. The window is centred (for even reach, one more to the right), or it ends at i.
     """
     guard.conv1d("conv1d", X, W, b, dilation)
+    guard.flag("conv1d", causal=causal)
     n, reach = X.shape[-2], (W.shape[0] - 1) * dilation
     left = reach if causal else reach // 2
     padded = np.pad(X, [(0, 0)] * (X.ndim - 2) + [(left, reach - left), (0, 0)])
@@ -112,6 +114,8 @@ def conv1d_backward(
 def receptive_field(kernel: int, dilations: Sequence[int]) -> int:
     """How many inputs one output sees through a stack of convolutions: 1 + (kernel − 1) · Σ dilations."""
     guard.count("receptive_field", kernel=kernel)
+    if not isinstance(dilations, Sequence) or isinstance(dilations, str):
+        raise TypeError(f"receptive_field: dilations is {type(dilations).__name__}, expected a list of whole numbers")
     for dilation in dilations:
         guard.count("receptive_field", dilation=dilation)
     return 1 + (kernel - 1) * sum(dilations)

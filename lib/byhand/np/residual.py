@@ -33,6 +33,7 @@ def norm_forward(
     X: Float[Array, "*B d"], params: Params, eps: float = 1e-5
 ) -> tuple[Float[Array, "*B d"], NormCache | RMSNormCache]:
     """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
+    guard.params("norm", params, ["gamma", "beta"], ["beta"], X=X)
     if "beta" in params:
         return layer_norm_forward(X, params["gamma"], params["beta"], eps)
     return rms_norm_forward(X, params["gamma"], eps)
@@ -63,13 +64,17 @@ def residual_forward(
         raise ValueError(f"residual: wiring is {wiring!r}, expected one of {', '.join(WIRINGS)}")
     guard.floats("residual", 2, X=X)
     guard.number("residual", alpha=alpha)
+    if not callable(sublayer):
+        raise TypeError(f"residual: sublayer is {type(sublayer).__name__}, expected a function")
     alpha = float(alpha)  # a NumPy scalar would make float64 of float32
     if wiring == "post":
         F, inner = sublayer(X)
+        guard.shape("residual", "output of sublayer", F.shape, X.shape)
         Y, cache = norm_forward(alpha * X + F, norm, eps)
         return Y, ResidualCache(cache, inner, wiring, alpha)
     X_bar, cache = norm_forward(X, norm, eps)
     F, inner = sublayer(X_bar)
+    guard.shape("residual", "output of sublayer", F.shape, X.shape)
     return (F if wiring == "none" else alpha * X + F), ResidualCache(cache, inner, wiring, alpha)
 
 

@@ -65,6 +65,7 @@ def translation_loss_forward(
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, ""], TranslationCache]:
     """Cross-entropy of each next word given the right words before it: teacher forcing. Padding has no part in it."""
+    guard.subtrees("translation_loss", batch, ["source", "source_mask", "inputs", "labels"], "batch")
     logits, model = encoder_decoder_forward(
         batch["source"], batch["inputs"], params, config, batch["source_mask"], rng=rng)
     L, loss = cross_entropy_forward(logits, batch["labels"], smoothing, IGNORE)

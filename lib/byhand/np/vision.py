@@ -36,6 +36,8 @@ def patchify_backward(dP: Float[Array, "*B n f"], cache: PatchifyCache) -> Float
 
 
 class UnpatchifyCache(NamedTuple):
+    height: int
+    width: int
     patch: int
 
 
@@ -51,11 +53,13 @@ def unpatchify_forward(
     guard.shape("unpatchify", "patches", patches.shape, (*lead, h * w, patches.shape[-1]))
     C = patches.shape[-1] // (patch * patch)
     rows = np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)
-    return rows.reshape(*lead, height, width, C), UnpatchifyCache(patch)
+    return rows.reshape(*lead, height, width, C), UnpatchifyCache(height, width, patch)
 
 
 def unpatchify_backward(dI: Float[Array, "*B H W C"], cache: UnpatchifyCache) -> Float[Array, "*B n f"]:
     """dpatches: the gradient cut like an image."""
+    guard.floats("unpatchify_backward", 3, dI=dI)
+    guard.shape("unpatchify_backward", "dI", dI.shape, (*dI.shape[:-3], cache.height, cache.width, dI.shape[-1]))
     return patchify_forward(dI, cache.patch)[0]
 
 
@@ -87,6 +91,7 @@ def class_token_backward(
 ) -> tuple[Float[Array, "*B n d"], Float[Array, " d"]]:
     """dX, dtoken: the token was shared, so its gradient is a sum over the images."""
     guard.floats("class_token_backward", 2, dY=dY)
+    guard.count("class_token_backward", **{"number of tokens of dY": dY.shape[-2]})
     guard.shape("class_token_backward", "dY", dY.shape, (*dY.shape[:-1], cache.d))
     return dY[..., 1:, :], dY[..., 0, :].reshape(-1, cache.d).sum(axis=0)
 

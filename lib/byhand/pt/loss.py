@@ -19,7 +19,9 @@ def cross_entropy(
     weights: Float[Tensor, "*B"] | None = None,
 ) -> Float[Tensor, ""]:
     """L = Σ w (−Σ q log p) / Σ w over the tokens whose target is not `ignore_index`; NaN, as in torch, if none is."""
-    guard.scores("cross_entropy", logits, half="tensor")
+    guard.scores("cross_entropy", logits, half="tensor", name="logits")
+    if ignore_index is not None:
+        guard.count("cross_entropy", low=-(2**63), ignore_index=ignore_index)
     guard.indices("cross_entropy", "targets", targets, logits.shape[-1], half="tensor")
     guard.shape("cross_entropy", "targets", targets.shape, logits.shape[:-1])
     guard.within("cross_entropy", 0, 1, smoothing=smoothing)

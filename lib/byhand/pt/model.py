@@ -32,11 +32,11 @@ def embed(
     positions = torch.arange(ids.shape[-1], device=ids.device) if positions is None else positions
     X = embedding(params["tokens"]["E"], ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
     if config.segments:
-        X = X + gather(params["segments"]["E"], torch.zeros_like(ids) if segments is None else segments)
+        X = X + gather(params["segments"]["E"], torch.zeros_like(ids) if segments is None else segments)  # (10.10)
     if config.position == "learned":
-        X = X + params["positions"]["table"][positions]
+        X = X + params["positions"]["table"][positions]  # (10.10)
     elif config.position == "sinusoidal":
-        X = X + sinusoidal_at(positions, config.d, config.base).to(X.dtype)
+        X = X + sinusoidal_at(positions, config.d, config.base).to(X.dtype)  # (10.10)
     if config.embedding_norm:
         X = norm(X, params["norm"], config.eps)
     return dropout(X, config.p, training)
@@ -53,10 +53,11 @@ def stack(
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """The blocks one after another, and with wiring pre a last norm."""
+    guard.stack("stack", params, config)
     for i in range(config.layers):
         X = block(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, is_causal=is_causal,
                   p=config.p if training else 0.0, **_options(config))
-    return norm(X, params["norm"], config.eps) if config.wiring == "pre" else X
+    return norm(X, params["norm"], config.eps) if config.wiring == "pre" else X  # (10.8)
 
 
 def encoder(
@@ -105,7 +106,7 @@ def _decode(ids, params, embedding, config, mask, M, memory_mask, training):
     X = embed(ids, embedding, config, None, None, training)
     mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
     H = stack(X, params, config, mask, M, memory_mask, training, is_causal=mask is None)
-    return unembed(H, embedding["tokens"]["E"]) if config.tied else linear(H, params["head"]["W"])
+    return unembed(H, embedding["tokens"]["E"]) if config.tied else linear(H, params["head"]["W"])  # (10.16)
 
 
 def _options(config: ModelConfig) -> dict:

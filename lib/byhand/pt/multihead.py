@@ -22,20 +22,20 @@ def split_heads(X: Float[Tensor, "*B n w"], heads: int) -> Float[Tensor, "*B H n
     guard.count("split_heads", heads=heads)
     if X.shape[-1] % heads:
         raise ValueError(f"split_heads: X has shape {tuple(X.shape)}, expected features that {heads} heads can share")
-    return X.unflatten(-1, (heads, X.shape[-1] // heads)).transpose(-3, -2)
+    return X.unflatten(-1, (heads, X.shape[-1] // heads)).transpose(-3, -2)  # (5.8)
 
 
 def merge_heads(Z: Float[Tensor, "*B H n k"]) -> Float[Tensor, "*B n w"]:
     """The inverse of `split_heads`."""
     guard.tensors("merge_heads", 3, Z=Z)
-    return Z.transpose(-3, -2).flatten(-2)
+    return Z.transpose(-3, -2).flatten(-2)  # (5.8)
 
 
 def repeat_heads(Y: Float[Tensor, "*B G m k"], times: int) -> Float[Tensor, "*B H m k"]:
     """Each of the G key-value heads, `times` times in a row."""
     guard.tensors("repeat_heads", 3, Y=Y)
     guard.count("repeat_heads", times=times)
-    return Y.repeat_interleave(times, dim=-3) if times > 1 else Y
+    return Y.repeat_interleave(times, dim=-3) if times > 1 else Y  # (5.26)
 
 
 def over_heads(mask, rank):
@@ -56,7 +56,7 @@ def biased_attention(
     guard.attention("biased_attention", Q, K, V, mask, half="tensor")
     guard.tensors("biased_attention", 0, Q=Q, bias=bias)
     guard.repeats("biased_attention", "shape of bias", bias.shape, (*Q.shape[:-1], K.shape[-2]))
-    return softmax(Q @ K.mT / math.sqrt(Q.shape[-1]) + bias, mask) @ V
+    return softmax(Q @ K.mT / math.sqrt(Q.shape[-1]) + bias, mask) @ V  # (5.22)
 
 
 def multihead(
@@ -84,7 +84,7 @@ def multihead(
     elif M is X and all(x is None for x in b):
         Q, K, V = linear(X, torch.cat(W, dim=1)).split(sizes, dim=-1)
     else:
-        Q, K, V = linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])
+        Q, K, V = linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])  # (5.19)
     Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
     if position in ("rope", "rope_half"):
         Q, K = (rope(Y, base=base, interleaved=position == "rope") for Y in (Q, K))
@@ -96,8 +96,8 @@ def multihead(
             mask = causal_mask(n, device=X.device)
         Z = biased_attention(Q, K, V, bias.to(Q.dtype), mask)
     else:
-        Z = fused_attention(Q, K, V, mask, is_causal=is_causal)
-    return linear(merge_heads(Z), params["W_o"], params.get("b_o"))
+        Z = fused_attention(Q, K, V, mask, is_causal=is_causal)  # (5.3)
+    return linear(merge_heads(Z), params["W_o"], params.get("b_o"))  # (5.4)
 
 
 def head_sum(
@@ -107,7 +107,7 @@ def head_sum(
     guard.head_sum("head_sum", X, params, half="tensor")
     heads = X.unsqueeze(-3)
     Z = fused_attention(heads @ params["U_q"], heads @ params["U_k"], heads @ params["V"], over_heads(mask, X.ndim))
-    return Z.sum(dim=-3)
+    return Z.sum(dim=-3)  # (5.11)
 
 
 class Multihead(nn.Module):

@@ -12,7 +12,7 @@ def frequencies(d: int, base: float = 10000.0, device=None) -> Float[Tensor, " {
     """ω_i = base^(−2i/d) for i = 0 … d/2 − 1: from one radian a position to almost none."""
     guard.multiple("frequencies", 2, d=d)
     guard.number("frequencies", low=0, base=base)
-    return base ** (-2 * torch.arange(d // 2, dtype=torch.float64, device=device) / d)
+    return base ** (-2 * torch.arange(d // 2, dtype=torch.float64, device=device) / d)  # (3.13)
 
 
 def sinusoidal(n: int, d: int, base: float = 10000.0, offset: int = 0, device=None) -> Float[Tensor, "n d"]:
@@ -26,7 +26,7 @@ def sinusoidal_at(positions: Int[Tensor, "*P"], d: int, base: float = 10000.0) -
     """The row of `sinusoidal` for each position, in any order."""
     guard.indices("sinusoidal_at", "positions", positions, guard.FAR, half="tensor")
     angle = positions[..., None].double() * frequencies(d, base, positions.device)
-    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)  # (3.14)
 
 
 def shift_matrix(delta: float | int, d: int, base: float = 10000.0, device=None) -> Float[Tensor, "d d"]:
@@ -34,7 +34,7 @@ def shift_matrix(delta: float | int, d: int, base: float = 10000.0, device=None)
     guard.number("shift_matrix", delta=delta)
     angle = delta * frequencies(d, base, device)
     cos, sin = angle.cos(), angle.sin()
-    blocks = torch.stack([cos, -sin, sin, cos], dim=-1).reshape(-1, 2, 2)
+    blocks = torch.stack([cos, -sin, sin, cos], dim=-1).reshape(-1, 2, 2)  # (3.16)
     return torch.block_diag(*blocks)
 
 
@@ -42,14 +42,14 @@ def add_positions(X: Float[Tensor, "*B n d"], P: Float[Tensor, "n d"]) -> Float[
     """X + P: content and position share the d features."""
     guard.tensors("add_positions", 2, X=X, P=P)
     guard.shape("add_positions", "P", P.shape, X.shape[-2:])
-    return add(X, P)
+    return add(X, P)  # (3.7)
 
 
 def concat_positions(X: Float[Tensor, "*B n d"], P: Float[Tensor, "n k"]) -> Float[Tensor, "*B n d+k"]:
     """[X, P]: content and position in features of their own, k of them spent on position."""
     guard.tensors("concat_positions", 2, X=X, P=P)
     guard.shape("concat_positions", "P", P.shape, (X.shape[-2], P.shape[-1]))
-    return torch.cat([X, P.expand(*X.shape[:-1], -1)], dim=-1)
+    return torch.cat([X, P.expand(*X.shape[:-1], -1)], dim=-1)  # (3.9)
 
 
 def learned_positions(table: Float[Tensor, "N d"], n: int, offset: int = 0) -> Float[Tensor, "n d"]:
@@ -57,7 +57,7 @@ def learned_positions(table: Float[Tensor, "N d"], n: int, offset: int = 0) -> F
     guard.tensors("learned_positions", 2, table=table)
     guard.shape("learned_positions", "table", table.shape, table.shape[-2:])
     guard.window("learned_positions", table.shape[0], n, offset)
-    return table[offset : offset + n]
+    return table[offset : offset + n]  # (3.21)
 
 
 def relative_bias(
@@ -72,7 +72,7 @@ def relative_bias(
     reach = table.shape[-1] // 2
     guard.shape("relative_bias", "table", table.shape, (table.shape[0], 2 * reach + 1))
     away = _distance("relative_bias", n, m, offset, table.device).clamp(-reach, reach)
-    return gather(table.mT, away + reach).movedim(-1, 0)
+    return gather(table.mT, away + reach).movedim(-1, 0)  # (3.23)
 
 
 def alibi_slopes(H: int, device=None) -> Float[Tensor, " H"]:
@@ -111,14 +111,14 @@ def rope(
     angle = positions[..., None] * omega  # in float64: a float32 angle is wrong from a few thousand positions on
     cos, sin = angle.cos().to(X.dtype), angle.sin().to(X.dtype)
     a, b = X.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else X.chunk(2, dim=-1)
-    turned = a * cos - b * sin, a * sin + b * cos
+    turned = a * cos - b * sin, a * sin + b * cos  # (3.29)
     return torch.stack(turned, dim=-1).flatten(-2) if interleaved else torch.cat(turned, dim=-1)
 
 
 def interleave_permutation(d: int, device=None) -> Int[Tensor, " d"]:
     """π with rope(X, interleaved)[..., π] = rope(X[..., π], not interleaved): even features first, then odd ones."""
     guard.multiple("interleave_permutation", 2, d=d)
-    return torch.arange(d, device=device).reshape(-1, 2).mT.reshape(-1)
+    return torch.arange(d, device=device).reshape(-1, 2).mT.reshape(-1)  # (3.32)
 
 
 class LearnedPositions(nn.Module):

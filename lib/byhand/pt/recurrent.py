@@ -30,6 +30,7 @@ def rnn(
 def rnn_jacobian(H: Float[Tensor, "n h"], W_h: Float[Tensor, "h h"]) -> Float[Tensor, "h h"]:
     """J[i, j] = ∂h_T[j] / ∂h_1[i] along one run: a product of n − 1 factors W_h diag(1 − h_t²); with H = 0, a power."""
     guard.tensors("rnn_jacobian", 2, H=H, W_h=W_h)
+    guard.shape("rnn_jacobian", "H", H.shape, H.shape[-2:])
     guard.shape("rnn_jacobian", "W_h", W_h.shape, (H.shape[-1], H.shape[-1]))
     J = torch.eye(H.shape[-1], dtype=H.dtype, device=H.device)
     for h in H[1:]:
@@ -46,6 +47,7 @@ def conv1d(
 ) -> Float[Tensor, "*B n d_out"]:
     """y_i = Σ_j x_{i + j·dilation − left} W_j + b, with zeros outside; torch wants channels first, and W transposed."""
     guard.conv1d("conv1d", X, W, b, dilation, half="tensor")
+    guard.flag("conv1d", causal=causal)
     reach = (W.shape[0] - 1) * dilation
     left = reach if causal else reach // 2
     channels = F.pad(X.reshape(-1, *X.shape[-2:]).mT, (left, reach - left))

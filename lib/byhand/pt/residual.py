@@ -15,6 +15,7 @@ __all__ = ["deepnorm", "deviation", "init_weights", "norm", "residual"]
 
 def norm(X: Float[Tensor, "*B d"], params: dict, eps: float = 1e-5) -> Float[Tensor, "*B d"]:
     """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
+    guard.params("norm", params, ["gamma", "beta"], ["beta"], X=X)
     if "beta" in params:
         return layer_norm(X, params["gamma"], params["beta"], eps)
     return rms_norm(X, params["gamma"], eps)
@@ -33,9 +34,14 @@ def residual(
         raise ValueError(f"residual: wiring is {wiring!r}, expected one of {', '.join(WIRINGS)}")
     guard.tensors("residual", 2, X=X)
     guard.number("residual", alpha=alpha)
+    if not callable(sublayer):
+        raise TypeError(f"residual: sublayer is {type(sublayer).__name__}, expected a function")
     if wiring == "post":
-        return norm(alpha * X + sublayer(X), params, eps)
+        Y = sublayer(X)
+        guard.shape("residual", "output of sublayer", Y.shape, X.shape)
+        return norm(alpha * X + Y, params, eps)
     Y = sublayer(norm(X, params, eps))
+    guard.shape("residual", "output of sublayer", Y.shape, X.shape)
     return Y if wiring == "none" else alpha * X + Y
 
 

@@ -52,6 +52,7 @@ def translation_loss(
     params: dict, batch: dict[str, Tensor], config: ModelConfig, smoothing: float = 0.0, training: bool = False
 ) -> Float[Tensor, ""]:
     """Cross-entropy of each next word given the right words before it: teacher forcing. Padding has no part in it."""
+    guard.subtrees("translation_loss", batch, ["source", "source_mask", "inputs", "labels"], "batch")
     logits = encoder_decoder(
         batch["source"], batch["inputs"], params, config, batch["source_mask"], training=training)
     return cross_entropy(logits, batch["labels"], smoothing, IGNORE)
