@@ -70,12 +70,12 @@ def residual_forward(
     if wiring == "post":
         F, inner = sublayer(X)
         guard.shape("residual", "output of sublayer", F.shape, X.shape)
-        Y, cache = norm_forward(alpha * X + F, norm, eps)
+        Y, cache = norm_forward(alpha * X + F, norm, eps)  # (7.7)
         return Y, ResidualCache(cache, inner, wiring, alpha)
-    X_bar, cache = norm_forward(X, norm, eps)
+    X_bar, cache = norm_forward(X, norm, eps)  # (7.6), (7.8)
     F, inner = sublayer(X_bar)
     guard.shape("residual", "output of sublayer", F.shape, X.shape)
-    return (F if wiring == "none" else alpha * X + F), ResidualCache(cache, inner, wiring, alpha)
+    return (F if wiring == "none" else alpha * X + F), ResidualCache(cache, inner, wiring, alpha)  # (7.6), (7.8)
 
 
 def residual_backward(
@@ -86,12 +86,12 @@ def residual_backward(
     The gradient of X is a sum of two: α dY along the stream, and what comes back through the sublayer.
     """
     if cache.wiring == "post":
-        dS, dnorm = norm_backward(dY, cache.norm)
+        dS, dnorm = norm_backward(dY, cache.norm)  # (7.12)
         dX, grads = sublayer_backward(dS, cache.inner)
-        return cache.alpha * dS + dX, dnorm, grads
-    dX_bar, grads = sublayer_backward(dY, cache.inner)
+        return cache.alpha * dS + dX, dnorm, grads  # (7.13)
+    dX_bar, grads = sublayer_backward(dY, cache.inner)  # (7.10)
     dX, dnorm = norm_backward(dX_bar, cache.norm)
-    return (dX if cache.wiring == "none" else cache.alpha * dY + dX), dnorm, grads
+    return (dX if cache.wiring == "none" else cache.alpha * dY + dX), dnorm, grads  # (7.11), (7.14)
 
 
 def deepnorm(encoder_layers: int, decoder_layers: int = 0) -> dict[str, tuple[float, float]]:
@@ -100,10 +100,10 @@ def deepnorm(encoder_layers: int, decoder_layers: int = 0) -> dict[str, tuple[fl
     N, M = encoder_layers, decoder_layers
     if N and M:
         return {"encoder": (0.81 * (N**4 * M) ** (1 / 16), 0.87 * (N**4 * M) ** (-1 / 16)),
-                "decoder": ((3 * M) ** 0.25, (12 * M) ** -0.25)}
+                "decoder": ((3 * M) ** 0.25, (12 * M) ** -0.25)}  # (7.29)
     name, layers = ("encoder", N) if N else ("decoder", M)
     guard.count("deepnorm", layers=layers)
-    return {name: ((2 * layers) ** 0.25, (8 * layers) ** -0.25)}
+    return {name: ((2 * layers) ** 0.25, (8 * layers) ** -0.25)}  # (7.28)
 
 
 def init_weights(
@@ -118,7 +118,7 @@ def deviation(scheme: str, d_in: int, d_out: int, layers: int = 1) -> float:
     residual is gpt2 / √(2 layers), for the last matrix of each of the 2 sublayers of a layer."""
     guard.count("init_weights", d_in=d_in, d_out=d_out, layers=layers)
     stds = {"lecun": 1 / math.sqrt(d_in), "xavier": math.sqrt(2 / (d_in + d_out)), "he": math.sqrt(2 / d_in),
-            "gpt2": 0.02, "residual": 0.02 / math.sqrt(2 * layers)}
+            "gpt2": 0.02, "residual": 0.02 / math.sqrt(2 * layers)}  # (7.24), (7.25), (7.26)
     if scheme not in stds:
         raise ValueError(f"init_weights: scheme is {scheme!r}, expected one of {', '.join(stds)}")
     return stds[scheme]

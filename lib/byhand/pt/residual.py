@@ -39,10 +39,10 @@ def residual(
     if wiring == "post":
         Y = sublayer(X)
         guard.shape("residual", "output of sublayer", Y.shape, X.shape)
-        return norm(alpha * X + Y, params, eps)
+        return norm(alpha * X + Y, params, eps)  # (7.7)
     Y = sublayer(norm(X, params, eps))
     guard.shape("residual", "output of sublayer", Y.shape, X.shape)
-    return Y if wiring == "none" else alpha * X + Y
+    return Y if wiring == "none" else alpha * X + Y  # (7.6), (7.8)
 
 
 def init_weights(
