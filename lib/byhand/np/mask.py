@@ -15,7 +15,7 @@ def causal_mask(n: int, m: int | None = None, offset: int = 0) -> Bool[Array, "n
     guard.count("causal_mask", low=0, offset=offset)
     m = n + offset if m is None else m
     guard.count("causal_mask", m=m)
-    return np.arange(m) <= np.arange(n)[:, None] + offset
+    return np.arange(m) <= np.arange(n)[:, None] + offset  # (8.2)
 
 
 def padding_mask(lengths: Int[Array, " B"], m: int, ndim: int = 3) -> Bool[Array, "B ..."]:
@@ -24,7 +24,7 @@ def padding_mask(lengths: Int[Array, " B"], m: int, ndim: int = 3) -> Bool[Array
     guard.count("padding_mask", low=3, ndim=ndim)
     guard.indices("padding_mask", "lengths", lengths, m + 1)
     guard.shape("padding_mask", "lengths", lengths.shape, (lengths.size,))
-    real = np.arange(m) < lengths[:, None]
+    real = np.arange(m) < lengths[:, None]  # (8.1)
     return real.reshape(lengths.size, *(1,) * (ndim - 2), m)
 
 
@@ -33,7 +33,7 @@ def combine_masks(*masks: Bool[Array, "..."]) -> Bool[Array, "..."]:
     guard.masks("combine_masks", masks)
     together = masks[0]
     for mask in masks[1:]:
-        together = together & mask
+        together = together & mask  # (8.3)
     return together
 
 
@@ -51,4 +51,4 @@ def leak_probe(f: Callable, X: Float[Array, "*B n d"], t: int, rng: np.random.Ge
         raise ValueError(f"leak_probe: t is {t}, expected less than the {X.shape[-2]} tokens of X")
     changed = X.copy()
     changed[..., t:, :] = rng.normal(size=changed[..., t:, :].shape)
-    return float(np.abs(f(changed) - f(X))[..., :t, :].max())
+    return float(np.abs(f(changed) - f(X))[..., :t, :].max())  # (8.26)

@@ -15,7 +15,7 @@ def causal_mask(n: int, m: int | None = None, offset: int = 0, device=None) -> B
     guard.count("causal_mask", low=0, offset=offset)
     m = n + offset if m is None else m
     guard.count("causal_mask", m=m)
-    return torch.ones(n, m, dtype=torch.bool, device=device).tril(offset)
+    return torch.ones(n, m, dtype=torch.bool, device=device).tril(offset)  # (8.2)
 
 
 def padding_mask(lengths: Int[Tensor, " B"], m: int, ndim: int = 3) -> Bool[Tensor, "B ..."]:
@@ -24,7 +24,7 @@ def padding_mask(lengths: Int[Tensor, " B"], m: int, ndim: int = 3) -> Bool[Tens
     guard.count("padding_mask", low=3, ndim=ndim)
     guard.indices("padding_mask", "lengths", lengths, m + 1, half="tensor")
     guard.shape("padding_mask", "lengths", lengths.shape, (lengths.numel(),))
-    real = torch.arange(m, device=lengths.device) < lengths[:, None]
+    real = torch.arange(m, device=lengths.device) < lengths[:, None]  # (8.1)
     return real.reshape(lengths.numel(), *(1,) * (ndim - 2), m)
 
 
@@ -33,7 +33,7 @@ def combine_masks(*masks: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
     guard.masks("combine_masks", masks, half="tensor")
     together = masks[0]
     for mask in masks[1:]:
-        together = together & mask
+        together = together & mask  # (8.3)
     return together
 
 
@@ -53,4 +53,4 @@ def leak_probe(f: Callable, X: Float[Tensor, "*B n d"], t: int, generator: torch
     new = torch.randn(changed[..., t:, :].shape, generator=generator, dtype=X.dtype, device=generator.device)
     changed[..., t:, :] = new.to(X.device)
     with torch.no_grad():
-        return (f(changed) - f(X))[..., :t, :].abs().max().item()
+        return (f(changed) - f(X))[..., :t, :].abs().max().item()  # (8.26)
