@@ -37,22 +37,23 @@ def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float
         S = 0.5 + 0.5 * np.tanh(0.5 * X)  # σ(x) without an exponential that could overflow
     else:
         raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
-    return X * S, ActivationCache(X, S, name)
+    return X * S, ActivationCache(X, S, name)  # (9.2)
 
 
 def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float[Array, "*S"]:
     """dX = dY ∘ (S + X ∘ S'), with Φ' the normal density and σ' = σ (1 − σ)."""
     X, S, name = cache
+    guard.floats("activation_backward", 1, X=X, dY=dY)
     guard.shape("activation_backward", "dY", dY.shape, X.shape)
     if name == "relu":
         return dY * S
     if name == "gelu":
-        slope = np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))
+        slope = np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))  # (9.4)
     elif name == "gelu_tanh":
-        slope = S * (1 - S) * (2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * (X * X))
+        slope = S * (1 - S) * (2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * (X * X))  # (9.6)
     else:
-        slope = S * (1 - S)
-    return dY * (S + X * slope)
+        slope = S * (1 - S)  # (9.5)
+    return dY * (S + X * slope)  # (9.3)
 
 
 class FeedForwardCache(NamedTuple):
@@ -70,13 +71,13 @@ def feed_forward_forward(
     """f(X W_1 + b_1) W_2 + b_2, each token by itself. With W_g it is gated: (f(X W_g) ∘ X W_1) W_2, SwiGLU for silu
     (Shazeer 2020). params {W_1, W_2}, optional b_1, b_2, W_g."""
     guard.feed_forward("feed_forward", X, params)
-    U, up = linear_forward(X, params["W_1"], params.get("b_1"))
+    U, up = linear_forward(X, params["W_1"], params.get("b_1"))  # (9.8)
     if "W_g" in params:
-        inner, gate = linear_forward(X, params["W_g"])
+        inner, gate = linear_forward(X, params["W_g"])  # (9.16)
     else:
         inner, gate = U, None
-    G, cache = activation_forward(inner, activation)
-    Y, down = linear_forward(G * U if gate else G, params["W_2"], params.get("b_2"))
+    G, cache = activation_forward(inner, activation)  # (9.9)
+    Y, down = linear_forward(G * U if gate else G, params["W_2"], params.get("b_2"))  # (9.10), (9.17)
     return Y, FeedForwardCache(up, gate, U, cache, G, down)
 
 
@@ -85,14 +86,14 @@ def feed_forward_backward(
 ) -> tuple[Float[Array, "*B n d"], Params]:
     """dX and the gradients of the parameters; a gate is a product, so each factor gets the other times the gradient."""
     up, gate, U, activation, G, down = cache
-    dH, dW_2, db_2 = linear_backward(dY, down)
+    dH, dW_2, db_2 = linear_backward(dY, down)  # (9.11)
     grads = {"W_2": dW_2, "b_2": db_2}
     if gate is None:
-        dX, grads["W_1"], grads["b_1"] = linear_backward(activation_backward(dH, activation), up)
+        dX, grads["W_1"], grads["b_1"] = linear_backward(activation_backward(dH, activation), up)  # (9.13)
     else:
-        dX_up, grads["W_1"], grads["b_1"] = linear_backward(dH * G, up)
-        dX_gate, grads["W_g"], _ = linear_backward(activation_backward(dH * U, activation), gate)
-        dX = dX_up + dX_gate
+        dX_up, grads["W_1"], grads["b_1"] = linear_backward(dH * G, up)  # (9.18)
+        dX_gate, grads["W_g"], _ = linear_backward(activation_backward(dH * U, activation), gate)  # (9.19)
+        dX = dX_up + dX_gate  # (9.20)
     return dX, {name: g for name, g in grads.items() if g is not None}
 
 
@@ -112,12 +113,12 @@ def dropout_forward(
     if rng is None or p == 0:
         return X, DropoutCache(None)
     keep = (rng.random(X.shape, dtype=np.float32) >= p).astype(X.dtype) * X.dtype.type(1 / (1 - p))
-    return X * keep, DropoutCache(keep)
+    return X * keep, DropoutCache(keep)  # (9.24)
 
 
 def dropout_backward(dY: Float[Array, "*S"], cache: DropoutCache) -> Float[Array, "*S"]:
     """The same entries are dropped, the same are scaled."""
-    return dY if cache.keep is None else dY * cache.keep
+    return dY if cache.keep is None else dY * cache.keep  # (9.24)
 
 
 class SublayerCache(NamedTuple):
@@ -170,11 +171,11 @@ def block_forward(
         O, dropout = dropout_forward(O, p, rng)
         return O, SublayerCache(inner, dropout)
 
-    X, attention = residual_forward(X, params["norm_1"], attend, wiring, alpha, eps)
+    X, attention = residual_forward(X, params["norm_1"], attend, wiring, alpha, eps)  # (9.25)
     cross = None
     if M is not None:
-        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)
-    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)
+        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)  # (9.28)
+    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)  # (9.26)
     return X, BlockCache(attention, cross, ff)
 
 
@@ -197,8 +198,8 @@ def block_backward(
         dX, dM, g = multihead_backward(dropout_backward(dO, c.dropout), c.inner)
         return dX, g
 
-    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)
+    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)  # (9.33)
     if cache.cross is not None:
-        dX, grads["norm_c"], grads["cross"] = residual_backward(dX, cache.cross, cross_back)
-    dX, grads["norm_1"], grads["attention"] = residual_backward(dX, cache.attention, attend_back)
+        dX, grads["norm_c"], grads["cross"] = residual_backward(dX, cache.cross, cross_back)  # (9.39)
+    dX, grads["norm_1"], grads["attention"] = residual_backward(dX, cache.attention, attend_back)  # (9.37)
     return dX, dM, grads

@@ -31,9 +31,9 @@ def feed_forward(
     """f(X W_1 + b_1) W_2 + b_2; with W_g gated, (f(X W_g) ∘ X W_1) W_2."""
     guard.feed_forward("feed_forward", X, params, half="tensor")
     f = _activation
-    U = linear(X, params["W_1"], params.get("b_1"))
+    U = linear(X, params["W_1"], params.get("b_1"))  # (9.8)
     H = f(linear(X, params["W_g"]), activation) * U if "W_g" in params else f(U, activation)
-    return linear(H, params["W_2"], params.get("b_2"))
+    return linear(H, params["W_2"], params.get("b_2"))  # (9.10)
 
 
 def dropout(X: Float[Tensor, "*S"], p: float, training: bool = True) -> Float[Tensor, "*S"]:
@@ -76,10 +76,10 @@ def block(
     def feed(Y):
         return F.dropout(feed_forward(Y, params["ff"], activation), p)
 
-    X = residual(X, params["norm_1"], attend, wiring, alpha, eps)
+    X = residual(X, params["norm_1"], attend, wiring, alpha, eps)  # (9.25)
     if M is not None:
-        X = residual(X, params["norm_c"], cross_attend, wiring, alpha, eps)
-    return residual(X, params["norm_2"], feed, wiring, alpha, eps)
+        X = residual(X, params["norm_c"], cross_attend, wiring, alpha, eps)  # (9.28)
+    return residual(X, params["norm_2"], feed, wiring, alpha, eps)  # (9.26)
 
 
 class FeedForward(nn.Module):

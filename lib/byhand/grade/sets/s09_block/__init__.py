@@ -1,0 +1,1 @@
+"""Chapter 9: feed-forward, and the block."""
