@@ -18,11 +18,20 @@ import numpy as np
 import pytest
 import twins
 
+TABLES: dict[str, tuple] = {}  # name of a test file → its TWINS, INVARIANTS and MUTANTS, once it is imported
+
+
+def modules(specs: list, invariants: dict, wrong: list) -> dict:
+    """The modules that the tables of a file are about, by place."""
+    names = {f"{half}.{spec.stem}" for spec in specs for half in ("np", "pt")}
+    names = names or {*invariants, *(mutant.place for mutant in wrong)}
+    return {place: importlib.import_module(f"byhand.{place}") for place in names}
+
 
 def install(space: dict, stem: str, specs: list, invariants: dict, wrong: list) -> None:
     """Slope, twin in both precisions, invariants; each mutant caught as declared; each check catches a mutant."""
-    names = {f"np.{stem}", f"pt.{stem}"} if specs else {*invariants, *(mutant.place for mutant in wrong)}
-    real = {place: importlib.import_module(f"byhand.{place}") for place in names}
+    TABLES[space["__name__"]] = specs, invariants, wrong
+    real = modules(specs, invariants, wrong)
     found = {}  # mutant → the checks that caught it, so that the last test need not measure again
     slopes = [spec for spec in specs if twins.differentiable(real[f"np.{stem}"], spec.name)]
 
@@ -61,7 +70,7 @@ def install(space: dict, stem: str, specs: list, invariants: dict, wrong: list) 
 
     for test in (test_slope, test_twin, test_twin_in_float32, test_invariant, test_mutant,
                  test_the_right_source_is_caught_by_no_invariant, test_every_check_catches_a_mutant):
-        if specs or "twin" not in test.__name__ and "slope" not in test.__name__:
+        if {"test_slope": slopes}.get(test.__name__, specs) or "twin" not in test.__name__ and test is not test_slope:
             space[test.__name__] = test
 
 
@@ -124,6 +133,17 @@ def habits(specs: list) -> list:
 
     return [over(check) for check in (invariants.float32_stays_float32, invariants.inputs_are_left_alone,
                                       invariants.memory_layout_does_not_matter)]
+
+
+def torch_habits(specs: list) -> list:
+    """Invariants of every function in the table, in torch: nothing is made on another device or in another dtype."""
+    def runs_on_any_device(module):
+        invariants.runs_on_any_device(module, specs)
+
+    def dtype_stays(module):
+        invariants.dtype_stays(module, specs)
+
+    return [runs_on_any_device, dtype_stays]
 
 
 def refusals(*rows):

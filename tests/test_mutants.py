@@ -1,58 +1,54 @@
-"""No wrong library gets past the checks, and no check is there for nothing."""
-
-import json
-import subprocess
-import sys
-from pathlib import Path
+"""The mutants together: every fault of chapter 0 and every erratum that is code has one, and edits must fit."""
 
 import mutants
+import proofs
 import pytest
-from invariants import INVARIANTS
-from mutants import MUTANTS
+from mutants import ERRATA, FAULTS, M
+
+FILES = [file for file in mutants.files() if file not in ("test_fast", "test_train")]  # what no fault or erratum needs
 
 
 @pytest.fixture(scope="module")
-def measured():
-    """What `python tests/mutants.py` finds, in a process of its own: there the library runs as a reader has it."""
-    command = [sys.executable, "-W", "error", mutants.__file__, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(mutants.__file__).parents[1], timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def declared():
+    """Each mutant of the tables of all stems, by place and story, and the checks that its own test holds it to."""
+    return {f"{m.place}: {m.story}": set(m.caught.split()) for file in FILES for m in mutants.tables(file)[2]}
 
 
-def test_every_mutant_is_caught_by_exactly_the_checks_declared(measured):
-    wrong = [f"{m.place}, {m.story}: declared {m.caught}, caught by {caught}"
-             for m, caught in zip(MUTANTS, measured, strict=True)
-             if mutants.kinds(caught) != set(m.caught.split()) or not caught]
-    assert not wrong, "\n".join(wrong)
+def unkept(declared, table) -> list[str]:
+    """The mutants that a table names and that no stem has."""
+    return [name for names in table.values() if isinstance(names, list) for name in names if not declared.get(name)]
 
 
-def test_every_check_catches_a_mutant(measured):
-    """Slope and twin of each function in each half; each invariant, which may serve several modules."""
-    def key(place, name, kind):
-        return name if kind == mutants.I else f"{name} in {place}"
-
-    useful = {key(m.place, name, kind) for m, caught in zip(MUTANTS, measured, strict=True)
-              for name, (kind, _) in caught.items()}
-    places = {m.place for m in MUTANTS}
-    assert places == INVARIANTS.keys()
-    checks = {key(place, name, kind) for place in places for name, (kind, _) in mutants.checks(place).items()}
-    assert checks == useful
+def test_every_fault_of_chapter_0_and_every_erratum_that_is_code_has_a_mutant(declared):
+    assert not unkept(declared, FAULTS) and all(FAULTS.values())
+    assert not unkept(declared, ERRATA) and all(ERRATA.values())
+    assert ERRATA.keys() == set(range(1, 75)), "the notes have 74 errata"
+    assert sum(isinstance(names, list) for names in ERRATA.values()) >= 30
+    assert unkept(declared, {0: ["np.norm: γ outside the mean"]}) == ["np.norm: γ outside the mean"]
 
 
-def test_a_fault_of_wiring_passes_the_slope_check(measured):
-    """What the course says of the three checks, held to the table: none of them is enough."""
-    only = [set(m.caught.split()) for m in MUTANTS]
-    assert {"twin", "invariant"} in only and {"slope", "twin"} in only and {"invariant"} in only
-    assert sum("slope" not in caught for caught in only if "twin" in caught) >= 10
+def test_the_three_checks_catch_what_chapter_0_says(declared):
+    """A wrong gradient fails the slope check. A fault of wiring passes it, and fails an invariant or the twin."""
+    kinds = {fault: set().union(*(declared[name] for name in names)) for fault, names in FAULTS.items()}
+    gradient = {"norm backward with γ outside the means", "softmax backward divided by the batch",
+                "norm with μ and σ as constants", "1/√d_k forgotten in the backward",
+                "path of the keys dropped from dX", "softmax Jacobian: diagonal only"}
+    wiring = {"LayerNorm over tokens", "softmax over the queries", "mask off by one", "no mask", "no 1/√d_k"}
+    assert all("slope" in kinds[fault] for fault in gradient)
+    assert all("slope" not in kinds[fault] and "invariant" in kinds[fault] for fault in wiring)
 
 
-def test_the_right_library_passes_when_built_from_its_source():
-    """The engine alone catches nothing."""
-    for place in INVARIANTS:
-        module = mutants.build(place)
-        for _, check in mutants.checks(place).values():
-            check(module)
+def test_none_of_the_checks_is_enough(declared):
+    only = list(declared.values())
+    for kinds in ({"invariant"}, {"slope", "twin"}, {"twin", "invariant"}, {"slope", "invariant"}):
+        assert kinds in only
+    assert sum("slope" not in kinds for kinds in only if "twin" in kinds) >= 10
+
+
+def test_stories_tell_mutants_apart():
+    for file in FILES:
+        wrong = mutants.tables(file)[2]
+        assert len({m.story + m.place for m in wrong}) == len(wrong), file
 
 
 def test_an_edit_must_fit_the_source():
@@ -60,10 +56,24 @@ def test_an_edit_must_fit_the_source():
         mutants.build("np.softmax", "no such line", "")
     with pytest.raises(ValueError, match="times, expected once"):
         mutants.build("np.softmax", "keepdims=True", "keepdims=False")
-    assert len({m.story + m.place for m in MUTANTS}) == len(MUTANTS)
 
 
 def test_reach_follows_calls():
     """An edit of attention reaches the head that calls it, but not the kernel form."""
-    mutant = next(m for m in MUTANTS if m.story == "1/√d_k forgotten in dQ")
+    mutant = next(m for m in mutants.tables("test_attention")[2] if m.story == "1/√d_k forgotten in dQ")
     assert mutants.reached(mutant.place, *mutant.edits) == {"attention_backward", "self_attention_backward"}
+
+
+def test_the_table_says_what_caught_a_mutant():
+    """The report of `make mutants`, on one right and two wrong modules; its line and its words for the checks."""
+    specs, invariants, _ = mutants.tables("test_softmax")
+    real = proofs.modules(specs, invariants, [])
+    wrong = M("np.softmax", "slope twin invariant", "no row sum",
+              "return A * (dA - (A * dA).sum(axis=-1, keepdims=True))", "return A * dA")
+    caught = proofs.caught_by(wrong, specs, invariants, real)
+    assert {("slope", "softmax"), ("twin", "softmax"), ("invariant", "rows_sum_to_one")} <= caught
+    assert mutants.combination(caught) == "slope + twin + invariant"
+    assert mutants.line(wrong, caught).split()[:3] == ["np.softmax", "×", "×"]
+    alone = mutants.line(wrong, {("invariant", "rows_sum_to_one")})
+    assert alone.split()[:4] == ["np.softmax", "·", "·", "rows_sum_to_one"]
+    assert mutants.combination(set()) == "nothing"

@@ -7,10 +7,12 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
-from invariants import raises
+from hypothesis import strategies as st
+from invariants import examples, raises
 from mutants import M
 from proofs import install
 
@@ -89,6 +91,26 @@ def any_text_comes_back(module):
             assert tokenizer.decode(ids) == text, repr(text)
             assert list(tokenizer.encode_stream(cuts(r, text, r.randrange(6)), special)) == ids, repr(text)
     assert len(tokenizer.encode(SAMPLE)) < 0.6 * len(SAMPLE.encode())
+
+
+ANY = st.text(st.sampled_from(ALPHABET) | st.characters(codec="utf-8"), max_size=40)
+
+
+def any_text_at_all_comes_back(module):
+    """Hypothesis writes the text, cuts it, and chooses what to learn from: ids are of the vocabulary, and give it back."""
+
+    @examples(text=ANY, learned=ANY, places=st.lists(st.integers(0, 40), max_size=4), special=st.booleans())
+    def once(text, learned, places, special):
+        tokenizer = module.BPETokenizer.train(learned * 3, 270, END)
+        ids = tokenizer.encode(text, special)
+        assert tokenizer.decode(ids) == text and all(0 <= i < len(tokenizer) for i in ids)
+        parts = [text[i:j] for i, j in pairwise([0, *sorted(min(i, len(text)) for i in places), len(text)])]
+        assert list(tokenizer.encode_stream(parts, special)) == ids
+        assert module.BPETokenizer.train(parts, 260).merges == module.BPETokenizer.train(text, 260).merges
+        characters = module.CharTokenizer.train(parts)
+        assert characters.decode(characters.encode(text)) == text and len(characters) == len(set(text))
+
+    once()
 
 
 def any_cut_trains_the_same(module):
@@ -184,7 +206,7 @@ def wordpiece_needs_its_package(module):
 
 
 INVARIANTS = {"text": [pieces_joined_are_the_text, merges_are_counted, words_replay_the_merges, any_text_comes_back,
-                       any_cut_trains_the_same, special_tokens_only_when_asked, broken_ids_and_texts_are_refused,
+                       any_text_at_all_comes_back, any_cut_trains_the_same, special_tokens_only_when_asked, broken_ids_and_texts_are_refused,
                        few_words_are_remembered, a_character_an_id, files_are_old_or_new, damaged_files_are_refused,
                        files_are_read_as_they_are, wordpiece_needs_its_package]}
 
