@@ -19,13 +19,14 @@ BOOK = Path(__file__).parents[1] / "book"
 LIBRARY = Path(byhand.__file__).parent
 STEMS = {"00": ["gradcheck", "linear", "tree"], "02": ["embedding", "text"], "03": ["position"],
          "04": ["attention", "softmax", "mask"], "05": ["multihead"], "06": ["norm"],
-         "07": ["residual"], "08": ["mask"], "09": ["block"]}  # what each chapter builds
+         "07": ["residual"], "08": ["mask"], "09": ["block"],
+         "10": ["model"]}  # what each chapter builds
 CHAPTERS = sorted(path for path in BOOK.glob("[0-9][0-9]_*.ipynb") if path.name[:2] in STEMS)
 CHAPTER = r'"""Chapters? (\d+)'  # how the docstring of a module begins
 PAGES = [*sorted(BOOK.glob("[0-9][0-9]_*.ipynb")), *sorted(BOOK.glob("exercises/*.ipynb"))]
 
 # Forward and backward functions of the NumPy half that a chapter uses without showing them in full.
-IMPORTED_ONLY: dict[str, set[str]] = {"00": set(), "02": set(), "03": set(), "04": set(), "05": set(), "06": set(), "07": set(), "08": set(), "09": set()}
+IMPORTED_ONLY: dict[str, set[str]] = {"00": set(), "02": set(), "03": set(), "04": set(), "05": set(), "06": set(), "07": set(), "08": set(), "09": set(), "10": set()}
 
 
 def cells(path: Path) -> list[tuple[str, str]]:

@@ -18,6 +18,10 @@ SETS = {
     "04": "s04_attention",
     "05": "s05_multihead",
     "06": "s06_norm",
+    "07": "s07_residual",
+    "08": "s08_mask",
+    "09": "s09_block",
+    "10": "s10_model",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load
