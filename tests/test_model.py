@@ -470,7 +470,7 @@ ROWS = [
     ("embed_forward", ValueError, r"params\['E'\] has shape \(7, 6\), expected \(7, 8\)", IDS_, {"tokens": {"E": normal(7, 6)}}, CONFIG_),
     ("embed_forward", ValueError, r"embed: segments has shape \(2, 3\), expected \(2, 5\)", IDS_, Q_["embedding"], CONFIGS[0],
      np.zeros((2, 3), int)),
-    ("embed_forward", ValueError, r"embed: shape of positions is \(3,\), expected a shape that repeats to \(2, 5\)", IDS_, E_, CONFIG_, None,
+    ("embed_forward", ValueError, r"embed: positions has shape \(3,\), expected \(5,\)", IDS_, E_, CONFIG_, None,
      np.arange(3)),
     ("stack_forward", ValueError, r"mask has shape \(2, 5\), expected", normal(2, 5, D), P_, CONFIG_, np.ones((2, 5), bool)),
 ]

@@ -68,4 +68,5 @@ def test_the_tests_above_can_fail():
     assert unknown_targets(readme.replace("make mutants", "make mutant")) == ["mutant"]
     assert missing_paths(readme.replace("`lib/byhand/np/`", "`lib/byhand/numpy/`")) == ["lib/byhand/numpy/"]
     assert missing_paths(readme.replace("(LICENSE-TEXT)", "(LICENCE-TEXT)")) == ["LICENCE-TEXT"]
-    assert written(readme.replace("chapter 4", "chapter 44")) != written(readme) != written(readme.replace("chapter 0,", ""))
+    assert written(readme.replace("chapter 4", "chapter 44")) != written(readme)
+    assert written(readme.replace("chapter 0,", "")) != written(readme)

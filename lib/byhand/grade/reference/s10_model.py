@@ -39,7 +39,7 @@ def cross_attention(Y, M, W_q, W_k, W_v, mask=None):
     return np.einsum("...ij,...jd,dv->...iv", A, M, W_v), A
 
 
-def tied_gradient(E, ids, dX, H, dZ, scale):
+def two_uses_gradient(E, ids, dX, H, dZ, scale):
     dE = np.zeros_like(E)
     d, V = E.shape[1], E.shape[0]
     for word, dx, h, dz in zip(ids.ravel(), dX.reshape(-1, d), H.reshape(-1, d), dZ.reshape(-1, V), strict=True):

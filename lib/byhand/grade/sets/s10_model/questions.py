@@ -82,7 +82,7 @@ QUESTIONS = (
     Question(
         id="10.5",
         title="One table, two uses",
-        stub=stubs.tied_gradient,
+        stub=stubs.two_uses_gradient,
         returns=("dE",),
         minutes=15,
         hints=(

@@ -38,7 +38,7 @@ def cross_attention(Y, M, W_q, W_k, W_v, mask=None):
     ...
 
 
-def tied_gradient(E, ids, dX, H, dZ, scale):
+def two_uses_gradient(E, ids, dX, H, dZ, scale):
     """Gradient of a table that is used twice: X = scale · E[ids] below, Z = H Eᵀ above.
 
     E (V, d), ids (*B, n), dX and H (*B, n, d), dZ (*B, n, V).  Returns dE (V, d).
