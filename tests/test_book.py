@@ -26,7 +26,7 @@ CHAPTER = r'"""Chapters? (\d+)'  # how the docstring of a module begins
 PAGES = [*sorted(BOOK.glob("[0-9][0-9]_*.ipynb")), *sorted(BOOK.glob("exercises/*.ipynb"))]
 
 # Forward and backward functions of the NumPy half that a chapter uses without showing them in full.
-IMPORTED_ONLY: dict[str, set[str]] = {"00": set(), "02": set(), "03": set(), "04": set(), "05": set(), "06": set(), "07": set(), "08": set(), "09": set(), "10": set()}
+IMPORTED_ONLY: dict[str, set[str]] = {chapter: set() for chapter in STEMS}  # now: none
 
 
 def cells(path: Path) -> list[tuple[str, str]]:
