@@ -114,11 +114,11 @@ def test_wrong_use_is_refused():
 
     with pytest.raises(ValueError, match="which_equation: function is nobody_knows_me, expected the name of a"):
         which_equation(nobody_knows_me)
-    with pytest.raises(ValueError, match="no line of causal_mask has the tag of an equation"):
-        def causal_mask(n):
-            return n
+    with pytest.raises(ValueError, match="no line of init_linear has the tag of an equation"):
+        def init_linear(rng, d_in, d_out):
+            return d_in
 
-        which_equation(causal_mask, 3)
+        which_equation(init_linear, np.random.default_rng(0), 3, 2)
 
 
 def test_the_tracer_of_a_debugger_is_put_back():
