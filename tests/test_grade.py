@@ -160,6 +160,7 @@ def test_stored_arrays_are_those_of_the_references():
                 result = examine_module.finish(question, inputs, run(REFERENCES[question.id], inputs, question))
                 for mine, stored in zip(result.arrays, expected_arrays(question, case), strict=True):
                     assert mine.dtype == stored.dtype and mine.shape == stored.shape
+                    mine, stored = (x.astype(float) for x in (mine, stored))  # masks and counts too
                     assert np.abs(mine - stored).max() <= 1e-11 * np.abs(stored).max() + 1e-15
 
 
@@ -761,8 +762,8 @@ def test_unknown_exercises_are_answered_with_a_list():
             wrong()
     with pytest.raises(ValueError, match="give the id"):
         check(3.0)
-    with pytest.raises(ValueError, match="the sets are 00, 04"):
-        summary("07")
+    with pytest.raises(ValueError, match="the sets are 00, 02"):
+        summary("77")
 
 
 @pytest.mark.parametrize(
