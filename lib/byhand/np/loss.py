@@ -49,10 +49,10 @@ def cross_entropy_forward(
     if not total > 0:
         raise ValueError(f"cross_entropy: {int(counted.sum())} of {targets.size} tokens count, with total weight "
                          f"{total}, expected at least 1 that counts")
-    smoothing, share, targets = float(smoothing), w / total, np.where(counted, targets, 0)
-    Y, inner = log_softmax_forward(logits)
+    smoothing, share, targets = float(smoothing), w / total, np.where(counted, targets, 0)  # (11.9)
+    Y, inner = log_softmax_forward(logits)  # (11.3)
     at_target = np.take_along_axis(Y, targets[..., None], axis=-1)[..., 0]
-    L = -(share * ((1 - smoothing) * at_target + smoothing * Y.mean(axis=-1))).sum()
+    L = -(share * ((1 - smoothing) * at_target + smoothing * Y.mean(axis=-1))).sum()  # (11.8)
     return np.asarray(L), CrossEntropyCache(inner.A, targets, np.asarray(share), smoothing)
 
 
@@ -62,16 +62,16 @@ def cross_entropy_backward(dL: Float[Array, ""] | float, cache: CrossEntropyCach
     guard.scalar("cross_entropy_backward", dL=dL)
     rest = smoothing / A.shape[-1]
     Q = np.full_like(A, rest)
-    np.put_along_axis(Q, targets[..., None], 1 - smoothing + rest, axis=-1)
-    return float(dL) * share[..., None] * (A - Q)
+    np.put_along_axis(Q, targets[..., None], 1 - smoothing + rest, axis=-1)  # (11.7)
+    return float(dL) * share[..., None] * (A - Q)  # (11.5)
 
 
 def perplexity(loss: Float[Array, ""] | float) -> float:
     """e^L: as uncertain as a fair choice among so many; infinity where float64 ends."""
     loss = float(loss)
-    return math.exp(loss) if loss < 709 else math.inf
+    return math.exp(loss) if loss < 709 else math.inf  # (11.6)
 
 
 def bits(loss: Float[Array, ""] | float, tokens_per_char: float = 1.0) -> float:
     """L / ln 2 bits a token; times tokens a character, bits a character, which vocabularies can be compared by."""
-    return float(loss) / math.log(2) * float(tokens_per_char)
+    return float(loss) / math.log(2) * float(tokens_per_char)  # (11.6)

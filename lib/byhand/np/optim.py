@@ -24,7 +24,7 @@ def init_state(params: dict) -> dict:
 def sgd_step(params: dict, grads: dict, state: dict, lr: float) -> tuple[dict, dict]:
     """θ ← θ − lr · g."""
     (lr,), t = _begin("sgd_step", params, grads, state, lr=lr)
-    return _map(lambda p, g: p - lr * g, params, grads), state | {"t": t}
+    return _map(lambda p, g: p - lr * g, params, grads), state | {"t": t}  # (11.13)
 
 
 def momentum_step(
@@ -32,8 +32,8 @@ def momentum_step(
 ) -> tuple[dict, dict]:
     """m ← μ m + g; θ ← θ − lr · m. With `nesterov`, θ ← θ − lr (g + μ m): one step ahead (Sutskever et al. 2013)."""
     (lr, mu), t = _begin("momentum_step", params, grads, state, lr=lr, momentum=momentum)
-    m = _map(lambda m, g: mu * m + g, state["m"], grads)
-    step = _map(lambda m, g: g + mu * m, m, grads) if nesterov else m
+    m = _map(lambda m, g: mu * m + g, state["m"], grads)  # (11.15)
+    step = _map(lambda m, g: g + mu * m, m, grads) if nesterov else m  # (11.17)
     return _map(lambda p, s: p - lr * s, params, step), state | {"t": t, "m": m}
 
 
@@ -42,7 +42,7 @@ def rmsprop_step(
 ) -> tuple[dict, dict]:
     """v ← α v + (1 − α) g²; θ ← θ − lr · g / (√v + ε) (Tieleman and Hinton 2012)."""
     (lr, alpha, eps), t = _begin("rmsprop_step", params, grads, state, lr=lr, alpha=alpha, eps=eps)
-    v = _map(lambda v, g: alpha * v + (1 - alpha) * (g * g), state["v"], grads)
+    v = _map(lambda v, g: alpha * v + (1 - alpha) * (g * g), state["v"], grads)  # (11.18), (11.19)
     return _map(lambda p, g, v: p - lr * (g / (np.sqrt(v) + eps)), params, grads, v), state | {"t": t, "v": v}
 
 
@@ -54,10 +54,10 @@ def adam_step(
     m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ) undo the pull of the zeros that m and v start from.
     """
     (lr, beta1, beta2, eps), t = _begin("adam_step", params, grads, state, lr=lr, beta1=beta1, beta2=beta2, eps=eps)
-    c1, c2 = 1 - beta1 ** t.item(), 1 - beta2 ** t.item()
-    m = _map(lambda m, g: beta1 * m + (1 - beta1) * g, state["m"], grads)
-    v = _map(lambda v, g: beta2 * v + (1 - beta2) * (g * g), state["v"], grads)
-    params = _map(lambda p, m, v: p - lr * (m / c1 / (np.sqrt(v / c2) + eps)), params, m, v)
+    c1, c2 = 1 - beta1 ** t.item(), 1 - beta2 ** t.item()  # (11.23)
+    m = _map(lambda m, g: beta1 * m + (1 - beta1) * g, state["m"], grads)  # (11.20)
+    v = _map(lambda v, g: beta2 * v + (1 - beta2) * (g * g), state["v"], grads)  # (11.20)
+    params = _map(lambda p, m, v: p - lr * (m / c1 / (np.sqrt(v / c2) + eps)), params, m, v)  # (11.24)
     return params, {"t": t, "m": m, "v": v}
 
 
@@ -74,7 +74,7 @@ def adam_l2_step(
 ) -> tuple[dict, dict]:
     """Adam on L + λ/2 ‖θ‖²: λθ is added to g, so √v̂ divides it too, and leaves with large gradients hardly decay."""
     (decay,), _ = _begin("adam_l2_step", params, grads, state, decay=decay)
-    grads = _map(lambda g, p, on: g + decay * p if on else g, grads, params, _everywhere(params, mask))
+    grads = _map(lambda g, p, on: g + decay * p if on else g, grads, params, _everywhere(params, mask))  # (11.29)
     return adam_step(params, grads, state, lr, beta1, beta2, eps)
 
 
@@ -92,7 +92,7 @@ def adamw_step(
     """θ ← θ − lr (m̂ / (√v̂ + ε) + λθ) (Loshchilov and Hutter 2019); λ = `decay` where `mask` is True, or everywhere."""
     (rate, decay), _ = _begin("adamw_step", params, grads, state, lr=lr, decay=decay)
     moved, state = adam_step(params, grads, state, lr, beta1, beta2, eps)
-    pull = rate * decay
+    pull = rate * decay  # (11.30)
     return _map(lambda new, p, on: new - pull * p if on else new, moved, params, _everywhere(params, mask)), state
 
 
@@ -110,7 +110,7 @@ def adamw_step_(
     """`adamw_step` to the last bit, but written into `params` and `state`, in the memory that they have."""
     (lr, beta1, beta2, eps, decay), t = _begin(
         "adamw_step_", params, grads, state, lr=lr, beta1=beta1, beta2=beta2, eps=eps, decay=decay)
-    c1, c2, pull = 1 - beta1 ** t.item(), 1 - beta2 ** t.item(), lr * decay
+    c1, c2, pull = 1 - beta1 ** t.item(), 1 - beta2 ** t.item(), lr * decay  # (11.23)
 
     def update(p, g, m, v, on):
         a, b = np.empty_like(p), np.empty_like(p)
@@ -145,7 +145,7 @@ def clip_by_global_norm(grads: dict, limit: float) -> tuple[dict, float]:
     guard.finite("clip_by_global_norm", **{f"grads.{name}": g for name, g in flatten(grads).items()})
     guard.number("clip_by_global_norm", low=0, limit=limit)
     norm = math.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in flatten(grads).values()))
-    return (_map(lambda g: float(limit) / norm * g, grads) if norm > limit else grads), norm
+    return (_map(lambda g: float(limit) / norm * g, grads) if norm > limit else grads), norm  # (11.34)
 
 
 def constant(step: int, peak: float, warmup: int = 0) -> float:
@@ -157,7 +157,7 @@ def warmup_inverse_sqrt(step: int, d: int, warmup: int = 4000, scale: float = 1.
     """scale · d^(−1/2) · min(step^(−1/2), step · warmup^(−3/2)) (Vaswani et al. 2017, eq. 3)."""
     guard.count("warmup_inverse_sqrt", step=step, d=d, warmup=warmup)
     guard.number("warmup_inverse_sqrt", scale=scale)
-    return float(scale) / math.sqrt(d) * min(1 / math.sqrt(step), step / warmup / math.sqrt(warmup))
+    return float(scale) / math.sqrt(d) * min(1 / math.sqrt(step), step / warmup / math.sqrt(warmup))  # (11.31)
 
 
 def warmup_linear(step: int, peak: float, warmup: int, total: int, floor: float = 0.0) -> float:
@@ -174,7 +174,7 @@ def _ramp(where, step, warmup, **rates):
     guard.count(where, step=step)
     guard.count(where, low=0, warmup=warmup)
     guard.within(where, 0, math.inf, **rates)
-    return 1.0 if step >= warmup else step / warmup
+    return 1.0 if step >= warmup else step / warmup  # (11.32)
 
 
 def _down(where, step, peak, warmup, total, floor, shape: Callable):
@@ -182,7 +182,7 @@ def _down(where, step, peak, warmup, total, floor, shape: Callable):
     guard.count(where, low=warmup + 1, total=total)
     if step <= warmup:
         return peak * up
-    return floor + (peak - floor) * shape(min(1.0, (step - warmup) / (total - warmup)))
+    return floor + (peak - floor) * shape(min(1.0, (step - warmup) / (total - warmup)))  # (11.33)
 
 
 def _begin(where, params, grads, state, **scalars):

@@ -65,7 +65,7 @@ def train_step(
         guard.number("train_step", low=0, weight=w)
         guard.number("train_step", loss=float(L))
         total += float(w)
-        share = float(w) / total
+        share = float(w) / total  # (11.35)
         loss += share * (float(L) - loss)
         if grads:
             grads = map_tree(lambda mean, x: np.asarray(mean + share * (x - mean)), grads, g)  # noqa: B023

@@ -22,6 +22,7 @@ SETS = {
     "08": "s08_mask",
     "09": "s09_block",
     "10": "s10_model",
+    "11": "s11_train",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load
