@@ -1,11 +1,12 @@
-// A formula or an output that is wider than the page scrolls sideways; only then is it a stop for the Tab key.
+// A formula, a table or an output that is wider than the page scrolls sideways; only then is it a stop for the Tab key.
 (() => {
-  const wide = "div.math, .output_area, .cell_output .output, .text_html, .course-map";
+  const wide = "div.math, .output_area, .cell_output .output, .text_html, .course-map, .pst-scrollable-table-container";
+  const kind = (box) => box.matches(".math") ? "formula" : box.matches(".pst-scrollable-table-container") ? "table" : "output";
   const mark = () => document.querySelectorAll(wide).forEach((box) => {
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
       box.setAttribute("role", "group");
-      box.setAttribute("aria-label", `wide ${box.matches(".math") ? "formula" : "output"}, scrolls sideways`);
+      box.setAttribute("aria-label", `wide ${kind(box)}, scrolls sideways`);
     } else if (box.getAttribute("role") === "group") {
       ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
     }
