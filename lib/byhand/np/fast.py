@@ -14,20 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
-from threadpoolctl import ThreadpoolController
 
 from byhand import guard
 from byhand.config import ModelConfig
 from byhand.np.inplace import backward_, forward_, loss_
 from byhand.np.optim import adamw_step_, decay_mask
 from byhand.np.position import sinusoidal
+from byhand.threads import BLAS
 from byhand.tree import flatten, map_tree, unflatten
 
 SUPPORTED = {"position": ("learned", "sinusoidal"), "kv_heads": (None,), "wiring": ("pre",),
              "alpha": (1,), "activation": ("gelu_tanh", "relu"), "gated": (False,), "bias": (True,), "rms": (False,),
              "embedding_norm": (False,), "scale_embedding": (False,), "tied": (True,), "p": (0,)}
 CHUNK = 1 << 15  # numbers that a chain of elementwise steps takes at a time, so that they stay in the cache
-BLAS = ThreadpoolController()
 
 
 class Fold(NamedTuple):

@@ -46,12 +46,12 @@ def linear_forward(
     """Y = X W + 1 bᵀ: the same weights for every token of every sequence."""
     guard.floats("linear", 1, X=X, W=W)
     guard.shape("linear", "W", W.shape, (X.shape[-1], W.shape[-1]))
-    Y = X @ W  # (0.1)
+    Y = X.reshape(-1, W.shape[0]) @ W  # (0.1)  every token is one row, and so all of them are one product
     if b is not None:
         guard.floats("linear", 1, X=X, b=b)
         guard.shape("linear", "b", b.shape, W.shape[-1:])
-        Y = Y + b  # (0.1)
-    return Y, LinearCache(X, W, b is not None)
+        Y += b  # (0.1)
+    return Y.reshape(*X.shape[:-1], W.shape[1]), LinearCache(X, W, b is not None)
 
 
 def linear_backward(

@@ -1,0 +1,175 @@
+# ruff: noqa: E501
+"""Proofs of the threads: the same numbers, a BLAS of one thread in each, the caller's context, and its errors."""
+
+import threading
+import time
+
+import numpy as np
+from byhand import guard, tree
+from byhand.config import ModelConfig
+from byhand.initial import init_model
+from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
+from byhand.np.model import decoder_backward, decoder_forward
+from byhand.np.optim import init_state
+from byhand.np.train import train_step
+from invariants import near, raises, same
+from mutants import M
+from proofs import as_shipped, install
+from threadpoolctl import threadpool_limits
+
+CONFIG = ModelConfig("decoder", vocab=7, d=8, heads=2, layers=1, n_max=6, p=0.2)
+
+
+def blas_threads(module):
+    return {x["num_threads"] for x in module.BLAS.info() if x["user_api"] == "blas"}
+
+
+def results_come_in_order(module):
+    def slow_first(k):
+        time.sleep(0.02 * (k == 0))
+        return k, threading.get_ident()
+
+    found = module.map_threads(slow_first, iter(range(6)), 3)
+    assert [k for k, _ in found] == list(range(6))
+    assert len({who for _, who in found} | {threading.get_ident()}) > 1, "all in one thread"
+    assert module.map_threads(slow_first, [], 2) == []
+
+
+def at_most_so_many_at_a_time(module):
+    now, most, lock = 0, 0, threading.Lock()
+
+    def watched(_):
+        nonlocal now, most
+        with lock:
+            now, most = now + 1, max(most, now + 1)
+        time.sleep(0.01)
+        with lock:
+            now -= 1
+
+    module.map_threads(watched, range(9), 3)
+    assert most == 3, f"{most} at a time"
+
+
+def blas_has_one_thread_inside_and_its_own_after(module):
+    with threadpool_limits(2, "blas"):
+        inside = module.map_threads(lambda _: blas_threads(module), range(2), 2)
+        alone = module.map_threads(lambda _: blas_threads(module), range(2), 1)
+        assert inside == [{1}, {1}] and alone == [{2}, {2}] and blas_threads(module) == {2}
+
+
+def the_context_goes_along(module):
+    def sees_nan(_):
+        try:
+            guard.finite("here", x=np.array([np.nan]))
+        except ValueError:
+            return True
+        return False
+
+    with guard.values_trusted():
+        assert module.map_threads(sees_nan, range(3), 2) == [False] * 3
+    assert module.map_threads(sees_nan, range(3), 2) == [True] * 3
+
+
+def errors_reach_the_caller(module):
+    def fails(k):
+        if k == 2:
+            raise KeyError("the third")
+        return k
+
+    raises(KeyError, "the third", lambda: module.map_threads(fails, range(4), 2))
+
+
+def loss_and_grads(params, batch, rng):
+    ids, targets, weights = batch
+    logits, cache = decoder_forward(ids, params, CONFIG, rng=rng)
+    L, of_loss = cross_entropy_forward(logits, targets, ignore_index=-1, weights=weights)
+    grads = decoder_backward(cross_entropy_backward(1.0, of_loss), cache)
+    return L, grads, float(((targets != -1) * (1 if weights is None else weights)).sum())
+
+
+def batch_of(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    ids, targets = rng.integers(0, 7, (2, rows, 5))
+    targets[0, 1:] = -1  # so that the parts have different numbers of tokens
+    return ids, targets, None
+
+
+def params_of(dtype=np.float64):
+    return init_model(np.random.default_rng(1), CONFIG, dtype)
+
+
+def parts_make_the_whole(module):
+    params = params_of()
+    for rows, threads in ((5, 2), (5, 3), (4, 4), (2, 5), (1, 2)):
+        ids, targets, _ = batch_of(rows)
+        for weights in (None, np.random.default_rng(2).random(targets.shape)):
+            batch = ids, targets, weights
+            (L, grads, w), (ours, g, total) = (f(params, batch, None) for f in (loss_and_grads, module.in_threads(loss_and_grads, threads)))
+            near(ours, L, "loss of the parts", 1e-13)
+            near(total, w, "tokens of the parts", 1e-12)
+            for name, x in tree.flatten(grads).items():
+                near(tree.flatten(g)[name], x, f"gradient of {name}", 1e-13)
+
+
+def a_step_is_the_same(module):
+    params, batch = params_of(), batch_of(6)
+    one = train_step(params, init_state(params), [batch], loss_and_grads, 0.1, clip=0.5)
+    two = train_step(params, init_state(params), [batch], module.in_threads(loss_and_grads), 0.1, clip=0.5)
+    near(two.norm, one.norm, "norm", 1e-12)
+    for name, x in tree.flatten(one.params).items():
+        near(tree.flatten(two.params)[name], x, name, 1e-6)  # the first step of Adam is a sign
+
+
+def each_part_has_chance_of_its_own(module):
+    def draws(params, batch, rng):
+        return 0.0, {"x": rng.random((2,))}, len(batch)
+
+    threaded = module.in_threads(draws, 2)
+    first = threaded({}, np.zeros((4, 1)), np.random.default_rng(3))[1]["x"]
+    parts = [rng.random((2,)) for rng in np.random.default_rng(3).spawn(2)]
+    near(first, (parts[0] + parts[1]) / 2, "mean of what two generators drew", 1e-15)
+    same(threaded({}, np.zeros((4, 1)), np.random.default_rng(3))[1]["x"], first, "the same seed")
+
+
+def everything_stays_float32(module):
+    params = params_of(np.float32)
+    _, grads, _ = module.in_threads(loss_and_grads)(params, batch_of(4), None)
+    assert {x.dtype for x in tree.flatten(grads).values()} == {np.dtype(np.float32)}
+    _, grads, _ = module.in_threads(lambda params, batch, rng: (0.0, {"gain": np.array(2.0, np.float32)}, 1))({}, np.zeros((4, 1)), None)
+    assert isinstance(grads["gain"], np.ndarray) and grads["gain"] == 2
+
+
+def wrong_calls_are_refused_by_name(module):
+    with as_shipped():
+        raises(ValueError, "map_threads: threads is 0, expected at least 1", lambda: module.map_threads(len, [], 0))
+        raises(ValueError, "in_threads: threads is 0, expected at least 1", lambda: module.in_threads(len, 0))
+        threaded = module.in_threads(loss_and_grads)
+        for batch, says in (((np.zeros((4, 1)), np.zeros((3, 1))), r"\[3, 4\] rows"), (np.zeros((0, 2)), r"\[0\] rows"), ((None,), r"\[\] rows")):
+            raises(ValueError, f"in_threads: arrays of the batch have {says}, expected one number", lambda b=batch: threaded({}, b, None))
+
+
+INVARIANTS = {"threads": [
+    results_come_in_order, at_most_so_many_at_a_time, blas_has_one_thread_inside_and_its_own_after, the_context_goes_along,
+    errors_reach_the_caller, parts_make_the_whole, a_step_is_the_same, each_part_has_chance_of_its_own,
+    everything_stays_float32, wrong_calls_are_refused_by_name]}
+MUTANTS = [M("threads", "invariant", story, *edits) for story, *edits in (
+    ("in the order in which they end", "[job.result() for job in jobs]", "[job.result() for job in reversed(jobs)]"),
+    ("one after the other", "pool.submit(copy_context().run, function, x)", "pool.submit(lambda: function(x))", "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(1)"),
+    ("as many threads as items", "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(len(items))"),
+    ("BLAS as it was", "with BLAS.limit(limits=1, user_api=\"blas\"), Thread", "with Thread"),
+    ("BLAS left with one thread", "with BLAS.limit(limits=1, user_api=\"blas\"), Thread", "BLAS.limit(limits=1, user_api=\"blas\")\n    with Thread"),
+    ("a fresh context in each thread", "copy_context().run, function, x", "function, x"),
+    ("mean of means", "float(w / total) for w", "1 / len(weights) for w"),
+    ("gradients summed", "return np.asarray(sum(share * x", "return np.asarray(sum(x"),
+    ("the last row left out", "n * (k + 1) // count]", "n * (k + 1) // count - (k + 1 == count and n > count)]"),
+    ("parts that overlap", "x[n * k // count :", "x[n * k // count - (k > 0) :"),
+    ("more parts than rows", "min(threads, n)", "threads"),
+    ("one generator for all", "rng.spawn(count)", "[rng] * count"),
+    ("the same chance in each part", "rng.spawn(count)", "[rng.spawn(1)[0]] * count"),
+    ("shares in float64", "float(w / total) for w", "np.float64(w / total) for w"),
+    ("a number for a leaf of one entry", "return np.asarray(sum(share * x for share, x in zip(shares, parts, strict=True)))", "return sum(share * x for share, x in zip(shares, parts, strict=True))"),
+    ("rows that differ are cut alike", "len(rows) != 1 or 0 in rows", "not rows or 0 in rows"),
+    ("no thread at all", "guard.count(\"map_threads\", threads=threads)", "pass"),
+    ("no part at all", "guard.count(\"in_threads\", threads=threads)", "pass"),
+)]
+install(globals(), "threads", [], INVARIANTS, MUTANTS)
