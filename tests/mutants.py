@@ -125,10 +125,10 @@ ERRATA: dict[int, list[str] | str] = {
     49: ["np.optim: AdamW as L2: decay added to the gradient"],
     50: ["np.optim: v of the gradient, not of its square"],
     51: ["np.translate: loss: queries from the encoder, memory from the decoder"], 52: SHAPE,
-    53: ["np.model: √d forgotten"], 54: SHAPE, 55: INDEX, 56: ["np.attention: no scale"], 57: CLAIM, 58: COST, 59: CLAIM,
-    60: CLAIM, 61: ["np.model: no causal mask"], 62: ["np.residual: the gradient along the stream doubled"], 63: COST,
-    64: ["np.optim: no bias correction"], 65: CLAIM, 66: NAME, 67: INDEX, 68: NAME, 69: INDEX, 70: SHAPE, 71: NAME,
-    72: CLAIM, 73: SHAPE, 74: CLAIM,
+    53: ["np.model: √d forgotten"], 54: SHAPE, 55: INDEX, 56: ["np.attention: no scale"], 57: CLAIM, 58: COST,
+    59: CLAIM, 60: CLAIM, 61: ["np.model: no causal mask"], 62: ["np.residual: the gradient along the stream doubled"],
+    63: COST, 64: ["np.optim: no bias correction"], 65: CLAIM, 66: NAME, 67: INDEX, 68: NAME, 69: INDEX, 70: SHAPE,
+    71: NAME, 72: CLAIM, 73: SHAPE, 74: CLAIM,
 }
 
 

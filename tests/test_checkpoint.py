@@ -375,8 +375,8 @@ def C(story, *edits):
 
 
 MUTANTS = [
-    C("JSON written in place", "    _write(path, json.dumps(body | {\"seal\": _seal(body)}, indent=1))", "    path.write_text(json.dumps(body | {\"seal\": _seal(body)}, indent=1))"),
-    C("JSON before the data", "    save_safetensors(trees, new)\n", "    _write(folder / f\"{name}.json\", \"{}\")\n    save_safetensors(trees, new)\n"),
+    C("JSON written in place", "    write_whole(path, json.dumps(body | {\"seal\": _seal(body)}, indent=1).encode())", "    path.write_text(json.dumps(body | {\"seal\": _seal(body)}, indent=1))"),
+    C("JSON before the data", "    save_safetensors(trees, new)\n", "    write_whole(folder / f\"{name}.json\", b\"{}\")\n    save_safetensors(trees, new)\n"),
     C("data under a name that the next save of the step takes again", "f\"{name}-{digest[:16]}.safetensors\"", "f\"{name}-data.safetensors\""),
     C("the old ones removed before the new one is there", "    new = folder / \"new.safetensors\"\n",
       "    new = folder / \"new.safetensors\"\n    [path.unlink() for path in folder.glob('step-*')]\n"),

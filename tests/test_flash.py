@@ -164,17 +164,36 @@ def tiles_are_the_fused_kernel(module):
 X = normal(2, 11, 4)
 T = torch.tensor(X)
 LONG = "is_causal is True with 11 queries and 3 keys"
+PARTIAL = np.full(3, -np.inf), np.zeros(3), np.zeros((3, 2))
+WRONG_PARTIALS = [
+    (TypeError, "a is float, expected three: m, l, o", 1.0),
+    (TypeError, "a is 2 arrays, expected three: m, l, o", PARTIAL[:2]),
+    (TypeError, "m of a is list", ([0.0] * 3, *PARTIAL[1:])),
+    (TypeError, "m of a has dtype (torch.)?float32 but l_a has (torch.)?float64", (PARTIAL[0].astype(np.float32), *PARTIAL[1:])),
+    (ValueError, r"m of b has shape \(3,\), expected \(4,\)", (np.zeros(4), np.zeros(4), np.zeros((4, 2)))),
+    (ValueError, r"o of a has shape \(4, 2\), expected \(3, 2\)", (*PARTIAL[:2], np.zeros((4, 2)))),
+]
+NOT_NUMBERS = [(ValueError, f"m of a holds {x}", (np.array([0, x, 0]), *PARTIAL[1:])) for x in (np.nan, np.inf)]
+
+
+def merges(cases, of=lambda x: x):
+    """Rows for `refusals`: each wrong triple beside a right one."""
+    change = lambda part: tuple(of(x) if isinstance(x, np.ndarray) else x for x in part) if isinstance(part, tuple) else part  # noqa: E731
+    return [("online_softmax_merge", error, says, change(part), change(PARTIAL)) for error, says, part in cases]
+
 
 INVARIANTS = {
     "np.flash": [tiles_are_attention, causal_flag_is_causal_mask, great_scores_do_not_overflow, memory_is_one_tile,
                  half_precision_does_not_overflow, either_base_will_do,
                  merge_in_any_order, merge_reads_keys_one_by_one, *habits(TWINS),
                  refusals(("flash_attention_forward", ValueError, LONG, X, X[:, :3], X[:, :3], None, None, True),
-                          ("flash_attention_forward", ValueError, "block is 0", X, X, X, None, None, False, 0))],
+                          ("flash_attention_forward", ValueError, "block is 0", X, X, X, None, None, False, 0),
+                          *merges(WRONG_PARTIALS + NOT_NUMBERS))],
     "pt.flash": [tiles_are_the_fused_kernel, causal_flag_is_causal_mask, great_scores_do_not_overflow,
                  merge_in_any_order, merge_reads_keys_one_by_one,
                  refusals(("flash_attention", ValueError, LONG, T, T[:, :3], T[:, :3], None, None, True),
-                          ("flash_attention", ValueError, "block is 0", T, T, T, None, None, False, 0))],
+                          ("flash_attention", ValueError, "block is 0", T, T, T, None, None, False, 0),
+                          *merges(WRONG_PARTIALS, torch.tensor))],
 }
 
 CAUSAL = "np.arange(cols.start, cols.stop)[:, None] > np.arange(rows.start, rows.stop)"
@@ -185,6 +204,7 @@ UNPACK = "    Q, K, V, O, L, _, is_causal, scale, block = cache\n"
 
 MUTANTS = [
     M("np.flash", "invariant", "merge: accumulator not rescaled", "keep[..., None] * o_a + add[..., None] * o_b", "o_a + add[..., None] * o_b"),
+    M("np.flash", "invariant", "merge: takes anything", 'guard.partials("online_softmax_merge", a, b)', "pass"),
     M("np.flash", "invariant", "merge: denominator not rescaled", "keep * l_a + add * l_b", "l_a + l_b"),
     M("np.flash", "invariant", "merge: new tile not rescaled", "+ add[..., None] * o_b)", "+ o_b)"),
     M("np.flash", "slope twin invariant", "accumulator not rescaled", "                    o *= keep[:, None]\n", ""),

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from byhand import guard
-from byhand.tree import flatten, load_safetensors, map_tree, save_safetensors
+from byhand.tree import flatten, load_safetensors, map_tree, save_safetensors, write_whole
 
 FORMAT, NAME = 1, re.compile(r"step-(\d{6}|[1-9]\d{6,})\.json")
 
@@ -52,7 +51,7 @@ def save_checkpoint(folder: str | Path, step: int, trees: dict, meta: dict | Non
     body = {"format": FORMAT, "step": step, "file": data.name, "bytes": data.stat().st_size, "sha256": digest,
             "meta": meta}
     path = folder / f"{name}.json"
-    _write(path, json.dumps(body | {"seal": _seal(body)}, indent=1))
+    write_whole(path, json.dumps(body | {"seal": _seal(body)}, indent=1).encode())
     _sync(folder)
     _remove_old(folder, keep, data.name)
     return path
@@ -133,20 +132,6 @@ def _seal(body):
 def _digest(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write(path, text):
-    """At `path` is the old text or the whole new one."""
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
 
 
 def _sync(folder):

@@ -202,6 +202,26 @@ def scores(where: str, S, mask=None, *, half: str = "array", name: str = "S") ->
         mask_over(where, mask, S.shape, half)
 
 
+def partials(where: str, a, b, half: str = "array") -> None:
+    """Two triples (m, l, o) of one kind: m, which may be −∞, and l of one shape, o with one axis more."""
+    for name, part in (("a", a), ("b", b)):
+        if not isinstance(part, tuple | list) or len(part) != 3:
+            what = f"{len(part)} arrays" if isinstance(part, tuple | list) else _kind(part)
+            raise TypeError(f"{where}: {name} is {what}, expected three: m, l, o")
+    (m_a, l_a, o_a), (m_b, l_b, o_b) = a, b
+    FLOATING[half](where, 1, l_a=l_a, l_b=l_b, o_a=o_a, o_b=o_b)
+    for name, m in (("m of a", m_a), ("m of b", m_b)):
+        if not (_is_tensor(m) if half == "tensor" else isinstance(m, np.ndarray)):
+            raise TypeError(f"{where}: {name} is {_kind(m)}, expected {'a tensor' if half == 'tensor' else 'an array'}")
+        _same_dtype(where, name, m.dtype, ("l_a", l_a.dtype))
+        if half == "array" and not (m < np.inf).all():
+            raise ValueError(f"{where}: {name} holds {m[~(m < np.inf)][0]}, expected finite numbers or -inf")
+    for name, x in (("m of a", m_a), ("m of b", m_b), ("l of b", l_b)):
+        shape(where, name, tuple(x.shape), tuple(l_a.shape))
+    shape(where, "o of a", tuple(o_a.shape), (*l_a.shape, o_a.shape[-1]))
+    shape(where, "o of b", tuple(o_b.shape), tuple(o_a.shape))
+
+
 def boolean(where: str, mask, half: str) -> None:
     """A boolean NumPy array, or a boolean torch tensor."""
     if not (_is_tensor(mask) if half == "tensor" else isinstance(mask, np.ndarray)):

@@ -6,15 +6,14 @@ together; `read_chunks` makes one of a file.
 
 import heapq
 import json
-import os
 import re
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 from byhand import guard
+from byhand.tree import write_whole
 
 # Words as GPT-2 cuts them (Radford et al. 2019): endings such as 's, then letters, digits, and all else, each with one
 # space before it. Every character is in exactly one class, so the pieces joined are the text.
@@ -66,17 +65,7 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file in one step: at `path` is the old one or the whole new one, never half of it."""
-        path = Path(path)
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(self._to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+        write_whole(path, self._to_json().encode())
 
     @classmethod
     def load(cls, path: str | Path):

@@ -78,8 +78,13 @@ def save_safetensors(tree: dict, path: str | Path, metadata: dict[str, str] | No
     for name, x in leaves.items():
         if not isinstance(x, np.ndarray):
             raise TypeError(f"save_safetensors: {name} is {type(x).__name__}, expected a NumPy array")
-    path = Path(path)
     data = save({name: np.asarray(x, order="C") for name, x in leaves.items()}, metadata)
+    write_whole(path, data)
+
+
+def write_whole(path: str | Path, data: bytes) -> None:
+    """At `path` is the old file or the whole new one, never half of it."""
+    path = Path(path)
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

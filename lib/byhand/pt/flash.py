@@ -23,11 +23,8 @@ def online_softmax_merge(
     b: tuple[Float[Tensor, "*B n"], Float[Tensor, "*B n"], Float[Tensor, "*B n d_v"]],
 ) -> Partial:
     """(m, l, o) of two sets of keys read together: associative, and (−∞, 0, 0) is its identity (Milakov 2018)."""
+    guard.partials("online_softmax_merge", a, b, "tensor")
     (m_a, l_a, o_a), (m_b, l_b, o_b) = a, b
-    guard.tensors("online_softmax_merge", 1, l_a=l_a, l_b=l_b, o_a=o_a, o_b=o_b)
-    for name, x in (("m of a", m_a), ("m of b", m_b), ("l of b", l_b)):
-        guard.shape("online_softmax_merge", name, x.shape, l_a.shape)
-    guard.shape("online_softmax_merge", "o of b", o_b.shape, o_a.shape)
     m = torch.maximum(m_a, m_b)
     top = _finite(m)
     keep, add = torch.exp(m_a - top), torch.exp(m_b - top)  # what was summed under a smaller maximum shrinks
