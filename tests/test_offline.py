@@ -44,10 +44,13 @@ def test_every_page_is_sound(chrome, book, width, scheme):
     wrong = {}
     with visitor(chrome, book, width, scheme) as page:
         for name in pages(HTML):
+            listing = name.startswith("_modules/")  # of a source file: one of each width and scheme, and no axe
+            if listing and (width, scheme) not in WITH_AXE:
+                continue
             visit(page, f"{book}/{name}")
             assert page.evaluate("document.documentElement.dataset.theme") == scheme
             found = faults(page)
-            if (width, scheme) in WITH_AXE and not name.startswith("_modules/"):  # not the source listings
+            if (width, scheme) in WITH_AXE and not listing:
                 found += accessibility(page)
             if found:
                 wrong[name] = found
