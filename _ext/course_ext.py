@@ -67,6 +67,78 @@ def finish(app, exception):
         (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
 
 
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+MENTION = re.compile(rf"\b([Cc]hapter|[Ss]ection)s?\s+{NUMBER.pattern}"
+                     rf"(?:(?:,\s+|\s+and\s+|,\s+and\s+|\s+to\s+|–){NUMBER.pattern})*")
+SHORT = 40  # characters of TeX in a formula that a phone can show in one line together with what follows it
+NO_LINKS = (nodes.title, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
+
+
+def places(app):
+    """The address of each written chapter, "4", and of each of its numbered sections, "4.10"."""
+    found = {}
+    for name in app.env.found_docs:
+        if chapter := re.fullmatch(r"book/(\d\d)_\w+", name):
+            found[str(int(chapter[1]))] = name, ""
+            for entry in app.env.tocs[name].findall(nodes.reference):
+                if number := re.match(r"(\d+\.\d+) · ", entry.astext()):
+                    found[number[1]] = name, entry["anchorname"]
+    return found
+
+
+def link_mentions(app, doctree, docname):
+    """In each section the first mention of a chapter, or of a section of one, is a link to it; a link that names a
+    section goes there and not to the top of the page."""
+    where, seen = places(app), set()
+
+    def uri(number):
+        page, anchor = where[number]
+        return (app.builder.get_relative_uri(docname, page) if page != docname else "") + anchor
+
+    for text in list(doctree.findall(nodes.Text)):
+        parents = [text.parent]
+        while parents[-1].parent is not None:
+            parents.append(parents[-1].parent)
+        if any(isinstance(p, NO_LINKS) for p in parents):
+            continue
+        section = next((id(p) for p in parents if isinstance(p, nodes.section)), None)
+        plain, pieces, end = text.astext(), [], 0
+        link = next((p for p in parents if isinstance(p, nodes.reference)), None)
+        for mention in MENTION.finditer(plain):
+            numbers = list(NUMBER.finditer(mention[0]))
+            for number in numbers:
+                start = mention.start() + (number.start() if len(numbers) > 1 else 0)
+                to = number[0] if ("." in number[0]) == (mention[1].lower() == "section") else ""
+                if to not in where or (link is None and ((section, to) in seen or where[to] == (docname, ""))):
+                    continue
+                seen.add((section, to))
+                if link is not None:
+                    if len(numbers) == 1 and link.get("refuri", "").split("#")[0] == uri(to).split("#")[0]:
+                        link["refuri"] = uri(to)
+                    continue
+                stop = mention.start() + number.end()
+                pieces += [nodes.Text(plain[end:start]),
+                           nodes.reference("", plain[start:stop], internal=True, refuri=uri(to))]
+                end = stop
+        if pieces:
+            text.parent.replace(text, [*pieces, nodes.Text(plain[end:])])
+
+
+def keep_punctuation(app, doctree, docname):
+    """A comma or a full stop stays in the line of the formula before it."""
+    for formula in list(doctree.findall(nodes.math)):
+        after = formula.next_node(descend=False, siblings=True)
+        if not isinstance(after, nodes.Text) or len(formula.astext()) > SHORT:
+            continue
+        mark = re.match(r"[^\s\w]+", after.astext())
+        if mark and mark[0][0] in ",.;:!?)":
+            place, rest = formula.parent, nodes.Text(after.astext()[mark.end():])
+            place.replace(after, rest)
+            together = nodes.inline(classes=["together"])
+            place.replace(formula, together)
+            together += [formula, nodes.Text(mark[0])]
+
+
 def public_names(module):
     """`__all__`, or else what the module defines; a cache is shown with the function that returns it."""
     own = [name for name, o in vars(module).items() if getattr(o, "__module__", None) == module.__name__]
@@ -139,6 +211,8 @@ def setup(app):
     app.connect("config-inited", prepare, priority=900)
     for extension in ("sphinx_sitemap", "sphinxext.opengraph") if URL else ():
         app.setup_extension(extension)
+    app.connect("doctree-resolved", link_mentions)
+    app.connect("doctree-resolved", keep_punctuation)
     app.connect("html-page-context", describe, priority=100)
     app.connect("html-page-context", tidy, priority=900)
     app.connect("build-finished", finish)

@@ -380,7 +380,7 @@ MUTANTS = [
     M("pretrained", "invariant", "the first token instead of the mean, not normalised", "V / np.maximum(np.linalg.norm(V, axis=-1, keepdims=True), 1e-12)", "V"),
     M("pretrained", "invariant", "normalised over the batch", "np.linalg.norm(V, axis=-1, keepdims=True)", "np.linalg.norm(V, axis=0, keepdims=True)"),
     M("pretrained", "invariant", "the last batch forgotten", "range(0, len(order), batch)", "range(0, len(order) - batch + 1, batch)"),
-    M("pretrained", "invariant", "left in the order of their lengths", "V[order[i : i + batch]] = mean", "V[i : i + batch] = mean"),
+    M("pretrained", "invariant", "left in the order of their lengths", "V[chosen] = mean", "V[i : i + batch] = mean"),
     M("pretrained", "invariant", "no [CLS]", "rows = [[begin, *", "rows = [[end, *"),
     M("pretrained", "invariant", "cut with its [SEP]", "tokenizer.encode(s)[: limit - 2], end]", "tokenizer.encode(s), end][:limit]"),
     M("pretrained", "invariant", "never cut", "[: limit - 2]", ""),

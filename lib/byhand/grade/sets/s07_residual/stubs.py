@@ -15,7 +15,7 @@ def wire_gradient(dY, X, W, gamma, wiring, alpha):
 
 
 def sum_over_paths(slopes):
-    """N scalar layers x + f_l(x) with slopes (N,) of the f_l.
+    """N scalar layers x + f_l(x) with slopes s_l, (N,), of the f_l.
 
     Returns terms (N + 1,): entry k is the sum, over all paths through exactly k sublayers, of the product of slopes.
     """
