@@ -1,0 +1,137 @@
+"""What the course adds to Sphinx on every page: chapters and sections named in text are links, punctuation stays put."""
+
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+
+SOURCE = (Path(__file__).parents[1] / "_ext" / "course_ext.py").read_text(encoding="utf-8")
+
+
+def extension(*edits):
+    text = SOURCE
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    module = ModuleType("course_ext")
+    module.__file__ = str(Path(__file__).parents[1] / "_ext" / "course_ext.py")
+    exec(compile(text, "course_ext", "exec"), vars(module))
+    return module
+
+
+def contents(*entries):
+    return nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", nodes.reference("", text, anchorname=at)))
+                                   for text, at in entries))
+
+
+APP = SimpleNamespace(
+    env=SimpleNamespace(
+        found_docs={"book/04_attention", "book/05_multihead", "book/index", "book/exercises/04_attention"},
+        tocs={"book/04_attention": contents(("4 · Attention", ""), ("4.1 · Scores", "#scores"), ("4.10 · Words", "#words")),
+              "book/05_multihead": contents(("5 · Heads", ""), ("5.2 · Joined", "#joined"))}),
+    builder=SimpleNamespace(get_relative_uri=lambda here, there: f"{there}.html"))
+A4, A5 = "book/04_attention.html", "book/05_multihead.html"
+
+
+def page(*paragraphs):
+    """A document of one section; each paragraph is a list of text and of other nodes."""
+    section = nodes.section("")
+    for parts in paragraphs:
+        section += nodes.paragraph("", "", *(nodes.Text(p) if isinstance(p, str) else p for p in parts))
+    document = new_document("page")
+    document += section
+    return document
+
+
+def links(module, document, here="book/index"):
+    module.link_mentions(APP, document, here)
+    return [(a.astext(), a["refuri"]) for a in document.findall(nodes.reference)]
+
+
+def chapters_are_links(module):
+    found = page(["See chapter 4, then Chapter 5."])
+    assert links(module, found) == [("chapter 4", A4), ("Chapter 5", A5)]
+    assert found.astext() == "See chapter 4, then Chapter 5."
+
+
+def lists_and_ranges_link_each_number(module):
+    assert links(module, page(["chapters 4, 12 and 5 or chapters 4–5"])) == [("4", A4), ("5", A5)]
+    assert links(module, page(["chapters 4 to 12"])) == [("4", A4)]
+
+
+def chapters_to_come_are_plain(module):
+    assert links(module, page(["chapter 12 and chapter 44, chapter 0"])) == []
+
+
+def only_the_first_of_a_section_is_a_link(module):
+    found = page(["chapter 4 and chapter 4"], ["chapter 4"])
+    found += page(["chapter 4"]).children
+    assert links(module, found) == [("chapter 4", A4)] * 2
+
+
+def sections_lead_to_their_place(module):
+    assert links(module, page(["section 4.10 and Section 5.2, section 4.99"])) == [
+        ("section 4.10", f"{A4}#words"), ("Section 5.2", f"{A5}#joined")]
+    assert links(module, page(["sections 4.1 and 4.10"]), "book/04_attention") == [("4.1", "#scores"), ("4.10", "#words")]
+    assert links(module, page(["chapter 4"]), "book/04_attention") == []
+
+
+def a_link_that_names_a_section_goes_there(module):
+    written = nodes.reference("", "section 4.10", refuri=A4)
+    elsewhere = nodes.reference("", "section 4.10", refuri="https://example.org/")
+    named = nodes.reference("", "chapter 5", refuri=A5)
+    assert links(module, page([written, " ", elsewhere, " ", named])) == [
+        ("section 4.10", f"{A4}#words"), ("section 4.10", "https://example.org/"), ("chapter 5", A5)]
+
+
+def code_and_formulas_are_left_alone(module):
+    assert links(module, page([nodes.literal("", "chapter 4"), nodes.math("", "chapter 4"), "equation 4.1 and 4.10"])) == []
+
+
+def together(module, *parts):
+    document = page(list(parts))
+    before = document.astext()
+    module.keep_punctuation(APP, document, "book/index")
+    assert document.astext() == before
+    return [x.astext() for x in document.findall(nodes.inline)]
+
+
+def punctuation_stays_with_its_formula(module):
+    x = lambda text="x": nodes.math("", text)  # noqa: E731
+    assert together(module, x(), ", then ", x("y"), ". ", x("z"), "), ", x("w"), " (no) ", x("v"), "-fold") == [
+        "x,", "y.", "z),"]
+    assert together(module, x("x" * 41), ", too long") == []
+    assert together(module, x(), nodes.literal("", ",")) == []
+
+
+CHECKS = [chapters_are_links, lists_and_ranges_link_each_number, chapters_to_come_are_plain,
+          only_the_first_of_a_section_is_a_link, sections_lead_to_their_place, a_link_that_names_a_section_goes_there,
+          code_and_formulas_are_left_alone, punctuation_stays_with_its_formula]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_extension(check):
+    check(extension())
+
+
+WRONG = [
+    ("every mention is a link", only_the_first_of_a_section_is_a_link, "((section, to) in seen or ", "(False or "),
+    ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
+    ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),
+    ("4.10 is read as chapter 4", sections_lead_to_their_place, "{NUMBER.pattern}\"\n", r"\d+" + '"\n'),
+    ("links lose their place", a_link_that_names_a_section_goes_there, 'link["refuri"] = uri(to)', "pass"),
+    ("links of others are bent", a_link_that_names_a_section_goes_there,
+     ' and link.get("refuri", "").split("#")[0] == uri(to).split("#")[0]', ""),
+    ("code is linked", code_and_formulas_are_left_alone, "(nodes.title, nodes.literal, ", "(nodes.title, "),
+    ("text after a link is lost", chapters_are_links, "[*pieces, nodes.Text(plain[end:])]", "pieces"),
+    ("any sign is punctuation", punctuation_stays_with_its_formula, 'in ",.;:!?)"', 'not in ""'),
+    ("long formulas too", punctuation_stays_with_its_formula, "SHORT = 40", "SHORT = 99"),
+]
+
+
+@pytest.mark.parametrize(("check", "old", "new"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_a_wrong_extension_is_caught(check, old, new):
+    with pytest.raises((AssertionError, AttributeError, KeyError)):
+        check(extension(old, new))
