@@ -1,4 +1,4 @@
-"""What the course adds to Sphinx on every page: chapters and sections named in text are links, punctuation stays put."""
+"""What the course adds to Sphinx: chapters and sections named in text are links, and punctuation stays put."""
 
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -22,14 +22,15 @@ def extension(*edits):
 
 
 def contents(*entries):
-    return nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", nodes.reference("", text, anchorname=at)))
-                                   for text, at in entries))
+    lines = [nodes.paragraph("", "", nodes.reference("", text, anchorname=at)) for text, at in entries]
+    return nodes.bullet_list("", *(nodes.list_item("", line) for line in lines))
 
 
 APP = SimpleNamespace(
     env=SimpleNamespace(
         found_docs={"book/04_attention", "book/05_multihead", "book/index", "book/exercises/04_attention"},
-        tocs={"book/04_attention": contents(("4 · Attention", ""), ("4.1 · Scores", "#scores"), ("4.10 · Words", "#words")),
+        tocs={"book/04_attention": contents(("4 · Attention", ""), ("4.1 · Scores", "#scores"),
+                                             ("4.10 · Words", "#words")),
               "book/05_multihead": contents(("5 · Heads", ""), ("5.2 · Joined", "#joined"))}),
     builder=SimpleNamespace(get_relative_uri=lambda here, there: f"{there}.html"))
 A4, A5 = "book/04_attention.html", "book/05_multihead.html"
@@ -74,7 +75,8 @@ def only_the_first_of_a_section_is_a_link(module):
 def sections_lead_to_their_place(module):
     assert links(module, page(["section 4.10 and Section 5.2, section 4.99"])) == [
         ("section 4.10", f"{A4}#words"), ("Section 5.2", f"{A5}#joined")]
-    assert links(module, page(["sections 4.1 and 4.10"]), "book/04_attention") == [("4.1", "#scores"), ("4.10", "#words")]
+    own = links(module, page(["sections 4.1 and 4.10"]), "book/04_attention")
+    assert own == [("4.1", "#scores"), ("4.10", "#words")]
     assert links(module, page(["chapter 4"]), "book/04_attention") == []
 
 
@@ -87,7 +89,8 @@ def a_link_that_names_a_section_goes_there(module):
 
 
 def code_and_formulas_are_left_alone(module):
-    assert links(module, page([nodes.literal("", "chapter 4"), nodes.math("", "chapter 4"), "equation 4.1 and 4.10"])) == []
+    parts = [nodes.literal("", "chapter 4"), nodes.math("", "chapter 4"), "equation 4.1 and 4.10"]
+    assert links(module, page(parts)) == []
 
 
 def together(module, *parts):
