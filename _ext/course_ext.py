@@ -104,6 +104,8 @@ def link_mentions(app, doctree, docname):
         section = next((id(p) for p in parents if isinstance(p, nodes.section)), None)
         plain, pieces, end = text.astext(), [], 0
         link = next((p for p in parents if isinstance(p, nodes.reference)), None)
+        if link is not None and NUMBER.fullmatch(plain):
+            plain = f"section {plain}"  # a bare number is a link in the table of the notes
         for mention in MENTION.finditer(plain):
             numbers = list(NUMBER.finditer(mention[0]))
             for number in numbers:

@@ -83,9 +83,10 @@ def sections_lead_to_their_place(module):
 def a_link_that_names_a_section_goes_there(module):
     written = nodes.reference("", "section 4.10", refuri=A4)
     elsewhere = nodes.reference("", "section 4.10", refuri="https://example.org/")
-    named = nodes.reference("", "chapter 5", refuri=A5)
-    assert links(module, page([written, " ", elsewhere, " ", named])) == [
-        ("section 4.10", f"{A4}#words"), ("section 4.10", "https://example.org/"), ("chapter 5", A5)]
+    named, bare = nodes.reference("", "chapter 5", refuri=A5), nodes.reference("", "5.2", refuri=A5)
+    assert links(module, page([written, " ", elsewhere, " ", named, " ", bare])) == [
+        ("section 4.10", f"{A4}#words"), ("section 4.10", "https://example.org/"), ("chapter 5", A5),
+        ("5.2", f"{A5}#joined")]
 
 
 def code_and_formulas_are_left_alone(module):
@@ -127,6 +128,7 @@ WRONG = [
     ("links lose their place", a_link_that_names_a_section_goes_there, 'link["refuri"] = uri(to)', "pass"),
     ("links of others are bent", a_link_that_names_a_section_goes_there,
      ' and link.get("refuri", "").split("#")[0] == uri(to).split("#")[0]', ""),
+    ("bare numbers lead to the top of a page", a_link_that_names_a_section_goes_there, "NUMBER.fullmatch(plain)", "False"),
     ("code is linked", code_and_formulas_are_left_alone, "(nodes.title, nodes.literal, ", "(nodes.title, "),
     ("text after a link is lost", chapters_are_links, "[*pieces, nodes.Text(plain[end:])]", "pieces"),
     ("any sign is punctuation", punctuation_stays_with_its_formula, 'in ",.;:!?)"', 'not in ""'),
