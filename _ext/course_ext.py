@@ -115,7 +115,7 @@ def link_mentions(app, doctree, docname):
                     continue
                 seen.add((section, to))
                 if link is not None:
-                    if len(numbers) == 1 and link.get("refuri", "").split("#")[0] == uri(to).split("#")[0]:
+                    if number is numbers[0] and link.get("refuri", "").split("#")[0] == uri(to).split("#")[0]:
                         link["refuri"] = uri(to)
                     continue
                 stop = mention.start() + number.end()

@@ -84,9 +84,10 @@ def a_link_that_names_a_section_goes_there(module):
     written = nodes.reference("", "section 4.10", refuri=A4)
     elsewhere = nodes.reference("", "section 4.10", refuri="https://example.org/")
     named, bare = nodes.reference("", "chapter 5", refuri=A5), nodes.reference("", "5.2", refuri=A5)
-    assert links(module, page([written, " ", elsewhere, " ", named, " ", bare])) == [
+    two = nodes.reference("", "sections 4.1 and 4.10", refuri=A4)
+    assert links(module, page([written, " ", elsewhere, " ", named, " ", bare, " ", two])) == [
         ("section 4.10", f"{A4}#words"), ("section 4.10", "https://example.org/"), ("chapter 5", A5),
-        ("5.2", f"{A5}#joined")]
+        ("5.2", f"{A5}#joined"), ("sections 4.1 and 4.10", f"{A4}#scores")]
 
 
 def code_and_formulas_are_left_alone(module):
@@ -125,6 +126,8 @@ WRONG = [
     ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
     ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),
     ("4.10 is read as chapter 4", sections_lead_to_their_place, "{NUMBER.pattern}\"\n", r"\d+" + '"\n'),
+    ("a link to two sections leads to the last", a_link_that_names_a_section_goes_there,
+     "number is numbers[0] and ", ""),
     ("links lose their place", a_link_that_names_a_section_goes_there, 'link["refuri"] = uri(to)', "pass"),
     ("links of others are bent", a_link_that_names_a_section_goes_there,
      ' and link.get("refuri", "").split("#")[0] == uri(to).split("#")[0]', ""),
