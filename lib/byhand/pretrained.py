@@ -177,7 +177,8 @@ def sentence_embeddings(
     if isinstance(sentences, str):
         raise TypeError("sentence_embeddings: sentences is a string, expected a list of strings")
     V = np.zeros((len(sentences), config.d), params["embedding"]["tokens"]["E"].dtype)
-    order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))  # like lengths together: less padding
+    # Like lengths together, for less padding, and the longest first, so that no thread waits long at the end.
+    order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
     some = [order[i : i + batch] for i in range(0, len(order), batch)]
     batches = [sentence_batch([sentences[k] for k in chosen], tokenizer) for chosen in some]
     means = map_threads(lambda each: pooled(*each, params, config), batches, threads)

@@ -19,6 +19,21 @@ class WrongAnswer(Exception):
     """Raised by `drive` or `measure`: the answer has a form that the question cannot use; the text says why."""
 
 
+def places_of_names(names, what, given, call):
+    """For a `drive` whose answer names one of `names` for each x of `given`: the place of each name that `call(x)`
+    returns, None as soon as one is not attempted; WrongAnswer, with `what` and the number of x, for anything else."""
+    found = []
+    for i, x in enumerate(given):
+        name = call(x)
+        if name is None or name is Ellipsis:
+            return None
+        if type(name) is not str or name not in names:
+            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
+            raise WrongAnswer(f"{what} {i}: returned {said}, expected one of: {', '.join(names)}")
+        found.append(names.index(name))
+    return found
+
+
 @dataclass(frozen=True)
 class Case:
     name: str

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import places_of_names
 
 
 def codes(positions, d, base=10000.0, double=1):
@@ -59,16 +59,7 @@ def exhibits(n, d, innocent):
 
 
 def call_name(answer, inputs):
-    found = []
-    for i, PE in enumerate(inputs["PE"]):
-        name = answer(PE)
-        if name is None or name is Ellipsis:
-            return None
-        if type(name) is not str or name not in NAMES:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
-            raise WrongAnswer(f"table {i}: returned {said}, expected one of: {', '.join(NAMES)}")
-        found.append(NAMES.index(name))
-    return found
+    return places_of_names(NAMES, "table", inputs["PE"], answer)
 
 
 def heads(H, n, d_k, start=0, base=50.0):

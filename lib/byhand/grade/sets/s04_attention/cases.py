@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, places_of_names
 
 _svd, _isfinite = np.linalg.svd, np.isfinite  # bound now: an answer that patches numpy changes no verdict
 
@@ -150,16 +150,8 @@ def exhibits(n, m, d_k, d_model, innocent):
 
 
 def call_diagnose(answer, inputs):
-    found = []
-    for i, A in enumerate(inputs["A"]):
-        name = answer(inputs["Q"], inputs["K"], A, inputs["d_model"])
-        if name is None or name is Ellipsis:
-            return None
-        if type(name) is not str or name not in NAMES:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
-            raise WrongAnswer(f"matrix {i}: returned {said}, expected one of: {', '.join(NAMES)}")
-        found.append(NAMES.index(name))
-    return found
+    Q, K, A, d_model = (inputs[x] for x in ("Q", "K", "A", "d_model"))
+    return places_of_names(NAMES, "matrix", A, lambda A: answer(Q, K, A, d_model))
 
 
 def additive(n, m, d_q, d_k, h, lead=()):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import places_of_names
 
 
 def tokens(rng, *shape):
@@ -105,13 +105,4 @@ def exhibits(n, d, innocent):
 
 
 def call_name_the_norm(answer, inputs):
-    found = []
-    for i, Y in enumerate(inputs["Y"]):
-        name = answer(inputs["X"], Y, inputs["eps"])
-        if name is None or name is Ellipsis:
-            return None
-        if type(name) is not str or name not in NAMES:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
-            raise WrongAnswer(f"output {i}: returned {said}, expected one of: {', '.join(NAMES)}")
-        found.append(NAMES.index(name))
-    return found
+    return places_of_names(NAMES, "output", inputs["Y"], lambda Y: answer(inputs["X"], Y, inputs["eps"]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, places_of_names
 
 
 def weights(S, mask=True, axis=-1):
@@ -100,16 +100,7 @@ def exhibits(n, innocent):
 
 
 def call_diagnose(answer, inputs):
-    found = []
-    for i, A in enumerate(inputs["A"]):
-        name = answer(inputs["S"], A)
-        if name is None or name is Ellipsis:
-            return None
-        if type(name) is not str or name not in NAMES:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
-            raise WrongAnswer(f"matrix {i}: returned {said}, expected one of: {', '.join(NAMES)}")
-        found.append(NAMES.index(name))
-    return found
+    return places_of_names(NAMES, "matrix", inputs["A"], lambda A: answer(inputs["S"], A))
 
 
 def sentences(lengths, n, d, holes=False):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, places_of_names
 
 
 def weights(S, axis=-1):
@@ -57,16 +57,7 @@ def gradients(L, m, d, kinds):
 
 
 def call_what_was_sent(answer, inputs):
-    found = []
-    for i, dM in enumerate(inputs["dM"]):
-        name = answer(inputs["terms"], dM)
-        if name is None or name is Ellipsis:
-            return None
-        if type(name) is not str or name not in NAMES:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
-            raise WrongAnswer(f"gradient {i}: returned {said}, expected one of: {', '.join(NAMES)}")
-        found.append(NAMES.index(name))
-    return found
+    return places_of_names(NAMES, "gradient", inputs["dM"], lambda dM: answer(inputs["terms"], dM))
 
 
 # 10.4

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import places_of_names
 
 
 def tokens(T, V, eps=0.0, ignored=0, weighted=False, scale=1.0):
@@ -77,16 +77,8 @@ def records(T, faults):
 
 
 def call_name(answer, inputs):
-    found = []
-    for i, thetas in enumerate(inputs["thetas"]):
-        name = answer(inputs["gradients"], thetas, inputs["peak"], inputs["warmup"], inputs["decay"])
-        if name is None or name is Ellipsis:
-            return None
-        if type(name) is not str or name not in NAMES:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
-            raise WrongAnswer(f"record {i}: returned {said}, expected one of: {', '.join(NAMES)}")
-        found.append(NAMES.index(name))
-    return found
+    gradients, *options = (inputs[x] for x in ("gradients", "peak", "warmup", "decay"))
+    return places_of_names(NAMES, "record", inputs["thetas"], lambda thetas: answer(gradients, thetas, *options))
 
 
 def betas(t, usual=False):
