@@ -8,7 +8,7 @@ A decoder of d 256, 4 layers, 4 heads; one sequence. Token T is written by all p
 import numpy as np
 from byhand import tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from common import compare, interleave, machine, numpy_peak, serve, show, torch_peak
 from options import parse, range_of, record
 

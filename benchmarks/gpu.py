@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from byhand import tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.pt.attention import attention, fused_attention
 from byhand.pt.flash import flash_attention
 from byhand.pt.loss import cross_entropy

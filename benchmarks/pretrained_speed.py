@@ -40,8 +40,8 @@ def minilm(program, count, parts, threads):
     params, config, tokenizer = load_minilm()
     batches = sentence_ids(tokenizer, count)
     if program == "numpy":
+        from byhand.np._threads import map_threads
         from byhand.pretrained import pooled
-        from byhand.threads import map_threads
 
         def embed(some):
             return map_threads(lambda each: pooled(*each, params, config), some, threads)

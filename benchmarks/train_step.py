@@ -9,7 +9,7 @@ import os
 import numpy as np
 from byhand import tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from common import CLOCKS, compare, interleave, machine, numpy_peak, serve, share_of_peak, show, torch_peak, write
 
 CONFIG = ModelConfig("decoder", vocab=128, d=128, heads=4, layers=4, d_ff=512, n_max=64, position="learned",
@@ -41,11 +41,11 @@ def data():
 
 
 def plain(threads):
+    from byhand.np._threads import in_threads
     from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
     from byhand.np.model import decoder_backward, decoder_forward
     from byhand.np.optim import decay_mask, init_state
     from byhand.np.train import train_step
-    from byhand.threads import in_threads
 
     params, ids, targets = data()
     state, mask = init_state(params), decay_mask(params)
@@ -65,7 +65,7 @@ def plain(threads):
 
 
 def fast(threads):
-    from byhand.np.fast import fast_adamw_step_, fast_loss_and_grads, pack, workspace
+    from byhand.annex.fast import fast_adamw_step_, fast_loss_and_grads, pack, workspace
     from byhand.np.optim import init_state
 
     params, ids, targets = data()
@@ -83,7 +83,7 @@ def fast(threads):
 
 def floor(threads):
     """The products of a step and nothing else: what no program on this BLAS can be faster than."""
-    from byhand.threads import map_threads
+    from byhand.np._threads import map_threads
 
     rng, (d, wide, H) = np.random.default_rng(0), (CONFIG.d, CONFIG.width, CONFIG.heads)
     rows, pairs = BATCH // threads * T, BATCH // threads * H

@@ -24,7 +24,8 @@ LIBRARY = Path(byhand.__file__).parent
 
 def source(place: str) -> str:
     """The text of a module without the equation numbers at the ends of its lines."""
-    text = (LIBRARY / (place.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+    path = LIBRARY / place.replace(".", "/")
+    text = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
     return re.sub(r" +# \(\d+\.\d+\).*$", "", text, flags=re.MULTILINE)
 
 
@@ -45,7 +46,9 @@ def build(place: str, *edits: str) -> ModuleType:
 
 def made_of(place: str, text: str, name: str = "") -> ModuleType:
     module = ModuleType(name or f"byhand.{place}")
-    module.__package__, module.__file__ = f"byhand.{place}".rpartition(".")[0], f"<mutant of {place}>"
+    package = (LIBRARY / place.replace(".", "/")).is_dir()
+    module.__package__ = f"byhand.{place}" if package else f"byhand.{place}".rpartition(".")[0]
+    module.__file__ = f"<mutant of {place}>"
     exec(compile(text, module.__file__, "exec", dont_inherit=True), vars(module))
     for name, value in list(vars(module).items()):
         if isinstance(value, FunctionType) and value.__module__ != module.__name__:

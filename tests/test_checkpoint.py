@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from byhand import tree
+from byhand.io.safetensors import save_safetensors
 from invariants import raises, same
 from mutants import M
 from proofs import as_shipped, install
@@ -129,7 +130,7 @@ def other_trees_in_its_place_are_refused(module):
         right, size = two.read_bytes(), two.stat().st_size
         other = trees(2)
         other["params"]["layer"]["W"] += 1
-        tree.save_safetensors(other, two)
+        save_safetensors(other, two)
         assert two.stat().st_size == size
         raises(ValueError, "is damaged: its bytes have not the digest", lambda: module.load_checkpoint(folder))
         two.write_bytes(right)
@@ -362,7 +363,7 @@ def threads_hold_nothing(module):
     assert seen == ["done"]
 
 
-INVARIANTS = {"checkpoint": [
+INVARIANTS = {"io.checkpoint": [
     what_was_saved_comes_back, it_comes_back_in_the_order_of_like, the_last_ones_are_kept,
     nothing_is_lost_to_a_second_run, every_damage_is_refused, other_trees_in_its_place_are_refused,
     what_is_still_good_is_named, another_model_is_refused, wrong_calls_are_refused, format_one_is_asked_for,
@@ -371,7 +372,7 @@ INVARIANTS = {"checkpoint": [
 
 
 def C(story, *edits):
-    return M("checkpoint", "invariant", story, *edits)
+    return M("io.checkpoint", "invariant", story, *edits)
 
 
 MUTANTS = [
@@ -411,4 +412,4 @@ MUTANTS = [
     C("handler set in every thread", "if threading.current_thread() is threading.main_thread():", "if True:"),
 ]
 
-install(globals(), "checkpoint", [], INVARIANTS, MUTANTS)
+install(globals(), "io.checkpoint", [], INVARIANTS, MUTANTS)

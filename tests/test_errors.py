@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
-from byhand import tree
 from byhand.config import AttentionConfig
+from byhand.io.safetensors import load_safetensors, save_safetensors
 from mutants import build
 
 STEMS = ("gradcheck", "linear", "softmax", "mask", "attention")
 MODULES = {f"{half}.{stem}": build(f"{half}.{stem}") for half in ("np", "pt") for stem in STEMS}
-MODULES |= {name: build(name) for name in ("tree", "config")}
+MODULES |= {name: build(name) for name in ("tree", "config", "io.safetensors")}
 V, T = ValueError, TypeError
 
 
@@ -435,10 +435,12 @@ ROWS += [
     Row("tree", "map_tree", V, "map_tree: another tree has b, expected a", (np.add, {"a": X}, {"b": X}), {}),
     Row("tree", "map_tree", V, "map_tree: another tree has ndarray, expected b", (np.add, {"a": {"b": X}}, {"a": X}),
         {}),
-    Row("tree", "save_safetensors", T, "save_safetensors: a.b is list, expected a NumPy array", ({"a": {"b": [1]}},
+    Row("io.safetensors", "save_safetensors", T, "save_safetensors: a.b is list, expected a NumPy array",
+        ({"a": {"b": [1]}},
         "x"), {}),
-    Row("tree", "load_safetensors", FileNotFoundError, "load_safetensors: no file at nowhere", ("nowhere",), {}),
-    Row("tree", "load_safetensors", ValueError, "is damaged (", (__file__,), {}),
+    Row("io.safetensors", "load_safetensors", FileNotFoundError, "load_safetensors: no file at nowhere",
+        ("nowhere",), {}),
+    Row("io.safetensors", "load_safetensors", ValueError, "is damaged (", (__file__,), {}),
 ]
 
 
@@ -549,12 +551,12 @@ def test_a_guard_with_a_hole_is_found(hole, monkeypatch):
 
 def test_a_damaged_file_is_refused_whatever_is_wrong_with_it(tmp_path):
     path = tmp_path / "tree.safetensors"
-    tree.save_safetensors({"a": {"W": X}}, path)
+    save_safetensors({"a": {"W": X}}, path)
     whole = path.read_bytes()
     for damaged in (b"", whole[:4], whole[:20], whole[:-1], whole + b"\0", b"\xff" * 8 + whole[8:],
                     whole[:8] + b"{" * 40):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="load_safetensors: .* is damaged .*expected a safetensors file"):
-            tree.load_safetensors(path)
+            load_safetensors(path)
     path.write_bytes(whole)
-    assert np.array_equal(tree.load_safetensors(path)["a"]["W"], X)
+    assert np.array_equal(load_safetensors(path)["a"]["W"], X)

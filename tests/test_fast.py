@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from byhand import tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.np.model import decoder_backward, decoder_forward
 from byhand.np.optim import adamw_step_, decay_mask, init_state
@@ -30,7 +30,7 @@ def fast(module):
     """The module itself; for the passes of one piece, the step made of them."""
     if hasattr(module, "fast_loss_and_grads"):
         return module
-    step = build("np.fast")
+    step = build("annex.fast")
     step.forward_, step.loss_, step.backward_ = module.forward_, module.loss_, module.backward_
     return step
 
@@ -215,9 +215,9 @@ def what_it_cannot_do_is_refused_by_name(module):
 STEP = [it_trains_as_the_plain_step_does, pieces_and_threads_do_not_matter, runs_are_the_same_to_the_last_bit,
         everything_stays_float32, large_numbers_pass_without_a_warning]
 INVARIANTS = {
-    "np.fast": [*STEP, adamw_is_the_same_to_the_last_bit, packed_leaves_fill_two_long_arrays,
+    "annex.fast": [*STEP, adamw_is_the_same_to_the_last_bit, packed_leaves_fill_two_long_arrays,
                 blas_has_one_thread_inside_and_its_own_after, what_it_cannot_do_is_refused_by_name],
-    "np.inplace": [check for check in STEP if check is not everything_stays_float32],
+    "annex.inplace": [check for check in STEP if check is not everything_stays_float32],
 }
 
 MUTANTS = [M(place, "invariant", story, *edits) for place, story, *edits in (

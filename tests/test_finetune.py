@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import torch
 from byhand import tree
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np import finetune as np_finetune
 from byhand.np.linear import linear_backward, linear_forward
 from byhand.np.optim import adamw_step, init_state

@@ -127,7 +127,7 @@ class Halves(NamedTuple):
 
 def models() -> dict[str, list[dict]]:
     """Three whole models, and their parts."""
-    from byhand.initial import init_model
+    from byhand.init import init_model
     from test_model import CONFIGS, ids_of, options_of
 
     found: dict = {}

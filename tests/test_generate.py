@@ -10,7 +10,7 @@ import pytest
 import torch
 from byhand import tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np import model as np_model
 from byhand.np import sample as np_sample
 from invariants import near, same

@@ -15,7 +15,7 @@ import pytest
 import torch
 from byhand import pretrained, tree
 from byhand.config import ModelConfig
-from byhand.gguf import read_gguf
+from byhand.io.gguf import read_gguf
 from byhand.np import model as np_model
 from byhand.np.position import interleave_permutation
 from byhand.pt import model as pt_model

@@ -1,14 +1,14 @@
 # ruff: noqa: E501  (the table of mutants)
-"""Whole models: slopes, twins, torch's own Transformer, what a token may see, twenty steps of training, and the ledger."""
+"""Whole models: slopes, twins, torch's own Transformer, what a token may see, twenty steps of training, and the costs."""
 
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from byhand import guard, ledger, tree
+from byhand import cost, guard, tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np import loss as np_loss
 from byhand.np import model as np_model
 from byhand.np import optim as np_optim
@@ -321,7 +321,7 @@ def test_twenty_steps_tell_a_wrong_optimiser(edit):
     assert twenty_steps(CONFIGS[4], build("np.optim", *edit)) > 1e-6
 
 
-# The ledger
+# The costs
 
 
 class Counting(np.ndarray):
@@ -364,11 +364,11 @@ COUNTED = [*CONFIGS, ModelConfig("encoder", **BASE, p=0.1, embedding_norm=True),
 
 
 def miscounted(book) -> list:
-    """Where the ledger says otherwise than the arrays do."""
+    """Where the table of costs says otherwise than the arrays do."""
     faults = []
     for config in COUNTED:
         params = init_model(rng(), config)
-        sums = book.total(book.ledger(config, N, 2, MEMORY if config.kind == "encoder_decoder" else None))
+        sums = book.total(book.costs(config, N, 2, MEMORY if config.kind == "encoder_decoder" else None))
         counting = tree.map_tree(lambda x: x.view(Counting), params)
         Counting.flops = 0
         out, cache = run(np_model, config, *ids_of(config), rng=rng())(counting)
@@ -382,8 +382,8 @@ def miscounted(book) -> list:
     return faults
 
 
-def test_the_ledger_is_what_the_arrays_say(as_shipped):
-    assert not miscounted(ledger)
+def test_the_costs_are_what_the_arrays_say(as_shipped):
+    assert not miscounted(cost)
 
 
 @pytest.mark.parametrize("edit", [
@@ -393,30 +393,30 @@ def test_the_ledger_is_what_the_arrays_say(as_shipped):
     ("d * (1 if config.rms else 2)", "2 * d"), ("(2 * config.reach + 1)", "config.reach"), ("drop = T * d if config.p else 0", "drop = 0"),
     ("0 if config.tied else", "0 if True else"), ("    if not shared:\n", "    if True:\n"),
 ])
-def test_a_wrong_ledger_is_found(edit, as_shipped):
-    assert miscounted(build("ledger", *edit))
+def test_a_wrong_cost_is_found(edit, as_shipped):
+    assert miscounted(build("cost", *edit))
 
 
 def test_published_sizes():
     """Parameters as published; BERT without its pooler, which is a head of d² + d."""
     sizes = {"BERT base": 109_482_240 - 768 * 769, "GPT-2": 124_439_808, "LLaMA 7B": 6_738_415_616, "SmolLM2 135M": 134_515_008}
     for name, size in sizes.items():
-        assert ledger.total(ledger.ledger(ledger.PUBLISHED[name], 8)).parameters == size, name
-    gpt2, smol = ledger.PUBLISHED["GPT-2"], ledger.PUBLISHED["SmolLM2 135M"]
-    assert round(ledger.flops_per_token(gpt2, 1024) / 1e6) == 855  # the 124 M model at its full context
-    halved = ledger.flops_per_token(gpt2, 1024) - ledger.flops_per_token(gpt2, 1024, causal=True)
+        assert cost.total(cost.costs(cost.PUBLISHED[name], 8)).parameters == size, name
+    gpt2, smol = cost.PUBLISHED["GPT-2"], cost.PUBLISHED["SmolLM2 135M"]
+    assert round(cost.flops_per_token(gpt2, 1024) / 1e6) == 855  # the 124 M model at its full context
+    halved = cost.flops_per_token(gpt2, 1024) - cost.flops_per_token(gpt2, 1024, causal=True)
     assert halved == 6 * 12 * 768 * 1024
-    assert ledger.kv_bytes(gpt2, 1024, 2) == 2 * 12 * 1024 * 768 * 2 and ledger.kv_bytes(smol) * 3 == 2 * 30 * 576 * 4
-    memory = ledger.training_bytes(gpt2, 1024)
+    assert cost.kv_bytes(gpt2, 1024, 2) == 2 * 12 * 1024 * 768 * 2 and cost.kv_bytes(smol) * 3 == 2 * 30 * 576 * 4
+    memory = cost.training_bytes(gpt2, 1024)
     assert memory["parameters"] + memory["gradients"] + memory["optimiser"] == 16 * 124_439_808
 
 
-def test_wrong_ledgers_are_refused(as_shipped):
+def test_wrong_costs_are_refused(as_shipped):
     for says, call in {
-        "ledger: n is 0, expected at least 1": lambda: ledger.ledger(CONFIGS[0], 0),
-        "ledger: m is 3 for a decoder, expected None": lambda: ledger.ledger(CONFIGS[3], 5, 1, 3),
-        "ledger: m is NoneType, expected a whole number": lambda: ledger.ledger(CONFIGS[7], 5),
-        "flops_per_token: config.kind is 'encoder', expected decoder": lambda: ledger.flops_per_token(CONFIGS[0], 5),
+        "costs: n is 0, expected at least 1": lambda: cost.costs(CONFIGS[0], 0),
+        "costs: m is 3 for a decoder, expected None": lambda: cost.costs(CONFIGS[3], 5, 1, 3),
+        "costs: m is NoneType, expected a whole number": lambda: cost.costs(CONFIGS[7], 5),
+        "flops_per_token: config.kind is 'encoder', expected decoder": lambda: cost.flops_per_token(CONFIGS[0], 5),
     }.items():
         with pytest.raises((ValueError, TypeError), match=says):
             call()
@@ -501,7 +501,7 @@ INVARIANTS = {
                  positions_may_be_given, float32_stays_float32, inputs_are_left_alone, refused],
     "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen, positions_may_be_given, modules_hold_the_tree,
                  modules_drop_in_training_alone, refused_by_torch],
-    "initial": [init_keeps_the_stream_level],
+    "init": [init_keeps_the_stream_level],
 }
 MUTANTS = [
     M("np.model", "invariant", "only the last block sends a gradient to the encoder", "dM = dM_i if dM is None else dM + dM_i", "dM = dM_i if dM is None else dM"),
@@ -543,9 +543,9 @@ MUTANTS = [
     M("pt.model", "invariant", "module: drops in evaluation", "segments, positions, self.training)", "segments, positions, True)"),
     M("pt.model", "invariant", "drops without training", "p=config.p if training else 0.0", "p=config.p"),
     M("pt.model", "invariant", "module: kinds not told apart", 'guard.kind("Encoder", config, "encoder", "encoder_decoder")', "pass"),
-    M("initial", "invariant", "what returns to the stream is not made smaller", "dtype(1 / math.sqrt(2 * config.layers))", "dtype(1)"),
-    M("initial", "invariant", "made smaller in post too", 'if config.wiring == "pre" else dtype(1)', "if True else dtype(1)"),
-    M("initial", "invariant", "float64 all the same", "shrink * params[\"W_2\"]", "float(shrink) * params[\"W_2\"].astype(float)"),
+    M("init", "invariant", "what returns to the stream is not made smaller", "dtype(1 / math.sqrt(2 * config.layers))", "dtype(1)"),
+    M("init", "invariant", "made smaller in post too", 'if config.wiring == "pre" else dtype(1)', "if True else dtype(1)"),
+    M("init", "invariant", "float64 all the same", "shrink * params[\"W_2\"]", "float(shrink) * params[\"W_2\"].astype(float)"),
 ]
 
 install(globals(), "model", [], INVARIANTS, MUTANTS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from byhand import tree
+from byhand.io.safetensors import load_safetensors, save_safetensors
 from byhand.np import optim as np_optim
 from byhand.pt.embedding import Embedding
 from byhand.pt.linear import Linear
@@ -201,8 +202,8 @@ def state_survives_the_disk(module):
     once, _ = run(params, module.init_state(params), range(10))
     half, state = run(params, module.init_state(params), range(5))
     with tempfile.TemporaryDirectory() as folder:
-        tree.save_safetensors(state, Path(folder) / "state")
-        state = tree.load_safetensors(Path(folder) / "state")
+        save_safetensors(state, Path(folder) / "state")
+        state = load_safetensors(Path(folder) / "state")
     twice, _ = run(half, state, range(5, 10))
     for a, b in zip(arrays(once), arrays(twice), strict=True):
         same(a, b, "ten steps and five and five")

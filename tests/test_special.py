@@ -50,9 +50,9 @@ def nan_is_refused(module):
         raises(TypeError, "erf: X is int", lambda: module.erf(1))
 
 
-INVARIANTS = {"special": [float32_is_near_to_double, it_is_odd_rises_and_ends_at_one, types_and_shapes_stay,
+INVARIANTS = {"np._erf": [float32_is_near_to_double, it_is_odd_rises_and_ends_at_one, types_and_shapes_stay,
                           input_is_left_alone_and_nothing_warns, nan_is_refused]}
-MUTANTS = [M("special", "invariant", story, *edits) for story, *edits in (
+MUTANTS = [M("np._erf", "invariant", story, *edits) for story, *edits in (
     ("a digit of a coefficient wrong", "0.102765482", "0.102756482"),
     ("the last coefficient forgotten", "P[-1] * square", "0 * square"),
     ("gelu_tanh's two coefficients for erf", "h = P[-1] * square", "return np.asarray(np.tanh(x * (1.12837917 + 0.1009110 * square)))"),
@@ -64,4 +64,4 @@ MUTANTS = [M("special", "invariant", story, *edits) for story, *edits in (
     ("a number, not an array, for a single number", "return np.asarray(np.tanh(h))", "return np.tanh(h)[()]"),
     ("NaN passes", 'guard.floats("erf", 0, X=X)', "pass"),
 )]
-install(globals(), "special", [], INVARIANTS, MUTANTS)
+install(globals(), "np._erf", [], INVARIANTS, MUTANTS)

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from byhand import guard, tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.np.model import decoder_backward, decoder_forward
 from byhand.np.optim import init_state
@@ -149,11 +149,11 @@ def wrong_calls_are_refused_by_name(module):
             raises(ValueError, f"in_threads: arrays of the batch have {says}, expected one number", lambda b=batch: threaded({}, b, None))
 
 
-INVARIANTS = {"threads": [
+INVARIANTS = {"np._threads": [
     results_come_in_order, at_most_so_many_at_a_time, blas_has_one_thread_inside_and_its_own_after, the_context_goes_along,
     errors_reach_the_caller, parts_make_the_whole, a_step_is_the_same, each_part_has_chance_of_its_own,
     everything_stays_float32, wrong_calls_are_refused_by_name]}
-MUTANTS = [M("threads", "invariant", story, *edits) for story, *edits in (
+MUTANTS = [M("np._threads", "invariant", story, *edits) for story, *edits in (
     ("in the order in which they end", "[job.result() for job in jobs]", "[job.result() for job in reversed(jobs)]"),
     ("one after the other", "pool.submit(copy_context().run, function, x)", "pool.submit(lambda: function(x))", "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(1)"),
     ("as many threads as items", "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(len(items))"),
@@ -173,4 +173,4 @@ MUTANTS = [M("threads", "invariant", story, *edits) for story, *edits in (
     ("no thread at all", "guard.count(\"map_threads\", threads=threads)", "pass"),
     ("no part at all", "guard.count(\"in_threads\", threads=threads)", "pass"),
 )]
-install(globals(), "threads", [], INVARIANTS, MUTANTS)
+install(globals(), "np._threads", [], INVARIANTS, MUTANTS)

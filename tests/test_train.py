@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from byhand import tree
-from byhand.checkpoint import checkpoints, load_checkpoint
+from byhand.io.checkpoint import checkpoints, load_checkpoint
 from byhand.np import optim
 from byhand.np import train as np_train
 from byhand.np.block import block_backward, block_forward

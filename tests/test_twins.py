@@ -12,8 +12,7 @@ import test_linear
 import twins
 
 HERE = Path(__file__).parent
-PARTS = {"inplace"}  # of np.fast, whose numbers are held to those of the plain model
-STEMS = sorted({path.stem for path in (Path(byhand.__file__).parent / "np").glob("[a-z]*.py")} - PARTS)
+STEMS = sorted(path.stem for path in (Path(byhand.__file__).parent / "np").glob("[a-z]*.py"))
 INSIDE = {"over_heads": "an axis for the heads: a mutant of multihead has it missing"}
 
 

@@ -3,10 +3,7 @@
 A flat tree maps paths such as "block.attention.W_q" to leaves; torch's state_dict and safetensors use the same paths.
 """
 
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,43 +65,3 @@ def from_torch(source) -> dict:
     flat = source.state_dict() if hasattr(source, "state_dict") else source
     nested = unflatten(flat) if any("." in key for key in flat) else flat
     return map_tree(lambda x: x.detach().cpu().numpy().copy(), nested)
-
-
-def save_safetensors(tree: dict, path: str | Path, metadata: dict[str, str] | None = None) -> None:
-    """Write the tree in one step: the file at `path` is the old one or the whole new one, never half of it."""
-    from safetensors.numpy import save
-
-    leaves = flatten(tree)
-    for name, x in leaves.items():
-        if not isinstance(x, np.ndarray):
-            raise TypeError(f"save_safetensors: {name} is {type(x).__name__}, expected a NumPy array")
-    data = save({name: np.asarray(x, order="C") for name, x in leaves.items()}, metadata)
-    write_whole(path, data)
-
-
-def write_whole(path: str | Path, data: bytes) -> None:
-    """At `path` is the old file or the whole new one, never half of it."""
-    path = Path(path)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-
-
-def load_safetensors(path: str | Path) -> dict:
-    """The tree that `save_safetensors` wrote. Raises ValueError for a damaged file, FileNotFoundError for none."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"load_safetensors: no file at {path}")
-    try:
-        return unflatten(load_file(path))
-    except SafetensorError as error:
-        raise ValueError(f"load_safetensors: {path} is damaged ({error}), expected a safetensors file") from error

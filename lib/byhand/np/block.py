@@ -8,10 +8,10 @@ from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
 from byhand import guard
+from byhand.np._erf import erf
 from byhand.np.linear import LinearCache, linear_backward, linear_forward
 from byhand.np.multihead import multihead_backward, multihead_forward
 from byhand.np.residual import ResidualCache, residual_backward, residual_forward
-from byhand.special import erf
 
 Params = dict[str, Any]
 TANH_SCALE, TANH_CUBE = math.sqrt(2 / math.pi), 0.044715

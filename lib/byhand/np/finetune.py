@@ -16,7 +16,7 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np.linear import init_linear
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.np.model import EncoderCache, encoder_backward, encoder_forward

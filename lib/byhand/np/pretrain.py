@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.np.block import activation_backward, activation_forward, dropout_backward, dropout_forward
 from byhand.np.embedding import UnembedCache, unembed_backward, unembed_forward
 from byhand.np.linear import LinearCache, init_linear, linear_backward, linear_forward

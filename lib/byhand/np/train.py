@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from byhand import guard
-from byhand.checkpoint import checkpoints, interrupts_held, load_checkpoint, save_checkpoint
+from byhand.io.checkpoint import checkpoints, interrupts_held, load_checkpoint, save_checkpoint
 from byhand.np.optim import EXEMPT, adamw_step, adamw_step_, clip_by_global_norm, decay_mask, init_state
 from byhand.tree import map_tree
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from byhand import guard, tree
 from byhand.config import ModelConfig
-from byhand.initial import init_model
+from byhand.init import init_model
 from byhand.pt.block import Block, block, dropout
 from byhand.pt.embedding import Embedding, embedding, unembed
 from byhand.pt.linear import Linear, gather, linear

