@@ -327,14 +327,14 @@ def an_interrupt_waits_for_the_end(module):
     before, seen = signal.getsignal(signal.SIGINT), []
     try:
         try:
-            with module.interrupts_held():
+            with module.InterruptsHeld():
                 signal.raise_signal(signal.SIGINT)
                 seen.append("the rest")
             seen.append("after the end")
         except KeyboardInterrupt:
             seen.append("interrupted")
         assert seen == ["the rest", "interrupted"] and signal.getsignal(signal.SIGINT) is before
-        with module.interrupts_held():
+        with module.InterruptsHeld():
             pass
         raises(ZeroDivisionError, "", lambda: divide(module))
         assert signal.getsignal(signal.SIGINT) is before
@@ -343,7 +343,7 @@ def an_interrupt_waits_for_the_end(module):
 
 
 def divide(module):
-    with module.interrupts_held():
+    with module.InterruptsHeld():
         return 1 / 0
 
 
@@ -352,7 +352,7 @@ def threads_hold_nothing(module):
     seen = []
 
     def work():
-        with module.interrupts_held():
+        with module.InterruptsHeld():
             seen.append("done")
 
     thread = threading.Thread(target=work)

@@ -977,7 +977,7 @@ MUTANTS = [
     A("an interrupted evaluation is lost", "                    score = float(evaluate())\n",
       "                    history[\"evaluated_at\"].append(t)\n                    score = float(evaluate())\n",
       "                        history[\"evaluated_at\"].append(t)\n                        scores", "                        scores"),
-    A("an interrupted step is torn", "                with interrupts_held():\n                    for name, x", "                if True:\n                    for name, x"),
+    A("an interrupted step is torn", "                with InterruptsHeld():\n                    for name, x", "                if True:\n                    for name, x"),
     A("Ctrl-C writes nothing", "    except KeyboardInterrupt:\n        save()\n", "    except KeyboardInterrupt:\n"),
     A("Ctrl-C swallowed", "        save()\n        raise\n", "        save()\n"),
     A("nothing written at the end", "        raise\n    save()\n", "        raise\n"),

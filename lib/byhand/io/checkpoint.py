@@ -100,8 +100,8 @@ def checkpoints(folder: str | Path) -> list[int]:
     return sorted(int(match[1]) for match in found if match)
 
 
-class interrupts_held:
-    """with interrupts_held(): … Ctrl-C inside waits until the end, so that what belongs together happens together."""
+class InterruptsHeld:
+    """with InterruptsHeld(): … Ctrl-C inside waits until the end, so that what belongs together happens together."""
 
     def __enter__(self):
         self.came, self.before = [], None

@@ -15,7 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from byhand import guard
-from byhand.io.checkpoint import checkpoints, interrupts_held, load_checkpoint, save_checkpoint
+from byhand.io.checkpoint import InterruptsHeld, checkpoints, load_checkpoint, save_checkpoint
 from byhand.np.optim import EXEMPT, adamw_step, adamw_step_, clip_by_global_norm, decay_mask, init_state
 from byhand.tree import map_tree
 
@@ -193,7 +193,7 @@ def loop(
                     settle()
                     score = float(evaluate())
                     guard.number("train", evaluation=score)
-                    with interrupts_held():
+                    with InterruptsHeld():
                         if score < min(scores, default=math.inf):
                             best = map_tree(np.copy, params_now())
                         history["evaluated_at"].append(t)
@@ -202,7 +202,7 @@ def loop(
                     save()
                 if t >= steps or patience and scores and len(scores) - 1 - scores.index(min(scores)) >= patience:
                     break
-                with interrupts_held():
+                with InterruptsHeld():
                     for name, x in zip(("loss", "norm", "lr"), step_at(t + 1), strict=True):
                         history[name].append(x)
                 bar.update()
