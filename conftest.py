@@ -12,6 +12,7 @@ from nbval.kernel import RunningKernel
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "tools"))
+pytest.register_assert_rewrite("specs", "invariants", "twins")  # a red proof shows what it compared
 
 from run_notebooks import KERNEL_ENV  # noqa: E402  (tools/ is on the path only now)
 
@@ -48,13 +49,28 @@ def execute_cell_input(self, cell_input, allow_stdin=None):
 RunningKernel.execute_cell_input = execute_cell_input
 
 
+def pytest_addoption(parser):
+    parser.addoption("--stem", action="append", metavar="STEM", help="only the proofs of tests/specs/STEM.py")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With --stem, only the proofs and what is named beside it."""
+    named = {Path(arg.partition("::")[0]).resolve() for arg in config.args}
+    if config.getoption("stem") and collection_path.is_file() and collection_path.name != "test_proofs.py":
+        return collection_path not in named or None
+
+
 def pytest_configure(config):
     import matplotlib
 
     matplotlib.use("Agg")  # tests draw without a window; set here, as a variable it would reach the kernels
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):  # a worker runs whole files, notebooks, proofs of a stem
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
     gpu = [item for item in items if item.get_closest_marker("gpu")]
     if gpu:
         import torch

@@ -1,7 +1,7 @@
 """Check 3, what must hold for any input: here, what the invariants of all stems are made of.
 
 An invariant is a function of a module that passes silently or raises, so that wrong modules can be tried too. A file
-test_<stem>.py lists those of its stem; some that hold for every stem are here.
+specs/<stem>.py lists those of its stem; some that hold for every stem are here.
 """
 
 import inspect

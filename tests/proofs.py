@@ -1,115 +1,145 @@
-"""The proofs of one stem as tests: a file test_<stem>.py holds its tables, and its last line installs these.
+"""The proofs of a stem, read from its data file: what checks there are, and which of them catch a wrong version.
 
-    install(globals(), "norm", TWINS, INVARIANTS, MUTANTS)
-
-TWINS are twins.Spec; INVARIANTS maps a place ("np.norm") to functions of a module; MUTANTS are mutants.M.
+A file of tests/specs has up to three tables. TWINS are twins.Spec: each brings the slope check and the twin check.
+INVARIANTS maps a place ("np.norm") to functions of a module. WRONG are mutants.M. tests/test_proofs.py has the tests.
 """
 
 import functools
 import importlib
 import io
+import time
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
 
 import invariants
 import jaxtyping
 import mutants
-import numpy as np
 import pytest
 import twins
 
-TABLES: dict[str, tuple] = {}  # name of a test file → its TWINS, INVARIANTS and MUTANTS, once it is imported
+CHECKS = ("slope", "twin", "invariant")
 
 
-def modules(specs: list, invariants: dict, wrong: list) -> dict:
-    """The modules that the tables of a file are about, by place."""
-    names = {f"{half}.{spec.stem}" for spec in specs for half in ("np", "pt")}
-    names = names or {*invariants, *(mutant.place for mutant in wrong)}
-    return {place: importlib.import_module(f"byhand.{place}") for place in names}
+class Table(NamedTuple):
+    stem: str
+    twins: list
+    invariants: dict[str, list]
+    wrong: list
 
 
-def install(space: dict, stem: str, specs: list, invariants: dict, wrong: list) -> None:
-    """Slope, twin in both precisions, invariants; each mutant caught as declared; each check catches a mutant."""
-    TABLES[space["__name__"]] = specs, invariants, wrong
-    real = modules(specs, invariants, wrong)
-    found = {}  # mutant → the checks that caught it, so that the last test need not measure again
-    slopes = [spec for spec in specs if twins.differentiable(real[f"np.{stem}"], spec.name)]
-
-    @pytest.mark.parametrize("spec", slopes, ids=lambda spec: spec.name)
-    def test_slope(spec):
-        assert twins.slope(spec, real[f"np.{stem}"]) <= twins.SLOPE
-
-    @pytest.mark.parametrize("spec", specs, ids=lambda spec: spec.name)
-    def test_twin(spec):
-        forward, gradient = twins.twin(spec, real[f"np.{stem}"], real[f"pt.{stem}"])
-        assert forward <= twins.FORWARD and gradient <= twins.GRADIENT
-
-    @pytest.mark.parametrize("spec", specs, ids=lambda spec: spec.name)
-    def test_twin_in_float32(spec):
-        forward, gradient = twins.twin(spec, real[f"np.{stem}"], real[f"pt.{stem}"], np.float32)
-        assert forward <= twins.FORWARD32 and gradient <= twins.GRADIENT32
-
-    @pytest.mark.parametrize(("place", "check"), [(p, c) for p, some in invariants.items() for c in some],
-                             ids=lambda x: getattr(x, "__name__", x))
-    def test_invariant(place, check):
-        check(real[place])
-
-    @pytest.mark.parametrize("mutant", wrong, ids=lambda m: f"{m.place}: {m.story}")
-    def test_mutant(mutant):
-        found[mutant] = caught_by(mutant, specs, invariants, real)
-        assert {kind for kind, _ in found[mutant]} == set(mutant.caught.split()), sorted(found[mutant])
-
-    def test_the_right_source_is_caught_by_no_invariant():
-        for place in real:
-            assert not caught_by(mutants.M(place, "", "no edit"), specs, invariants, real)
-
-    def test_every_check_catches_a_mutant():
-        useful = set().union(*(found.get(m) or caught_by(m, specs, invariants, real) for m in wrong))
-        useless = {check for place in real for check in checks(place, specs, invariants, real)} - useful
-        assert not useless, sorted(useless)
-
-    for test in (test_slope, test_twin, test_twin_in_float32, test_invariant, test_mutant,
-                 test_the_right_source_is_caught_by_no_invariant, test_every_check_catches_a_mutant):
-        if {"test_slope": slopes}.get(test.__name__, specs) or "twin" not in test.__name__ and test is not test_slope:
-            space[test.__name__] = test
+class Check(NamedTuple):
+    kind: str
+    name: str  # of the function that it is about, or of the invariant
+    run: Callable[[ModuleType], None]  # passes silently or raises
 
 
-def checks(place, specs, invariants, real) -> dict:
-    """(kind, name) → the check, as a function of a module in the place of the right one."""
-    half = place.split(".")[0]
-    table = {}
-    for spec in specs:
-        if half == "np" and twins.differentiable(real[place], spec.name):
-            table["slope", spec.name] = lambda module, spec=spec: below(twins.SLOPE, twins.slope(spec, module))
-        if half in ("np", "pt"):
-            def parity(module, spec=spec):
-                both = {p.split(".")[0]: m for p, m in {**real, place: module}.items()}
-                forward, gradient = twins.twin(spec, both["np"], both["pt"])
-                below(twins.FORWARD, forward)
-                below(twins.GRADIENT, gradient)
-
-            table["twin", spec.name] = parity
-    return table | {("invariant", check.__name__): check for check in invariants.get(place, ())}
+@functools.cache
+def stems() -> list[str]:
+    return sorted(path.stem for path in (Path(__file__).parent / "specs").glob("[a-z]*.py"))
 
 
-def below(bound, value):
-    if not value <= bound:
-        raise AssertionError(f"{value:.0e}")
+@functools.cache
+def table(stem: str) -> Table:
+    spec = importlib.import_module(f"specs.{stem}")
+    return Table(stem, getattr(spec, "TWINS", []), spec.INVARIANTS, spec.WRONG)
 
 
-def caught_by(mutant, specs, invariants, real) -> set:
-    """The checks that fail on a mutant, among those that its edit can reach; a warning counts as a failure."""
-    module, caught = mutants.build(mutant.place, *mutant.edits), set()
-    reach = mutants.reached(mutant.place, *mutant.edits)
-    near = [spec for spec in specs if reach & {spec.name, f"{spec.name}_forward", f"{spec.name}_backward"}]
-    for key, check in checks(mutant.place, near, invariants, real).items():
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), as_shipped():
-            warnings.simplefilter("error")
-            try:
-                check(module)
-            except (Exception, pytest.fail.Exception):
-                caught.add(key)
-    return caught
+def places(table: Table) -> list[str]:
+    """The modules that a table is about."""
+    from_twins = {f"{half}.{spec.stem}" for spec in table.twins for half in ("np", "pt")}
+    return sorted(from_twins | {*table.invariants} | {wrong.place for wrong in table.wrong})
+
+
+def real(place: str) -> ModuleType:
+    return importlib.import_module(f"byhand.{place}")
+
+
+def slopes(table: Table) -> list:
+    """The specs of what has a backward."""
+    return [spec for spec in table.twins if twins.differentiable(real(f"np.{spec.stem}"), spec.name)]
+
+
+def checks(table: Table, place: str) -> list[Check]:
+    """What is checked of a module in this place; slopes along one direction a leaf."""
+    half, found = place.split(".")[0], []
+    for spec in (spec for spec in table.twins if place == f"{half}.{spec.stem}"):
+        if half == "np" and twins.differentiable(real(place), spec.name):
+            found.append(Check("slope", spec.name, functools.partial(twins.check_slope, spec, along=twins.directions)))
+        if half == "np":
+            found.append(Check("twin", spec.name, functools.partial(np_twin, spec)))
+        else:
+            found.append(Check("twin", spec.name, functools.partial(twins.check_twin, spec, real(f"np.{spec.stem}"))))
+    return found + [Check("invariant", check.__name__, check) for check in table.invariants.get(place, ())]
+
+
+def np_twin(spec, module):
+    twins.check_twin(spec, module, real(f"pt.{spec.stem}"))
+
+
+SECONDS: dict[tuple, float] = {}  # what a check last took: the cheap ones are tried first
+SEEN: set[tuple] = set()  # (stem, kind, name) of the checks that have caught a wrong version
+
+
+def fails(check: Check, module: ModuleType) -> bool:
+    """Whether a check fails on a module; a warning counts as a failure."""
+    began = time.process_time()
+    with strictly():
+        try:
+            check.run(module)
+        except (Exception, pytest.fail.Exception):
+            return True
+        finally:
+            SECONDS[check.kind, check.name] = time.process_time() - began
+    return False
+
+
+def near(table: Table, wrong: mutants.Mutant) -> list[Check]:
+    """The checks that an edit can reach, the cheap ones first."""
+    reach = mutants.reached(wrong.where, *wrong.edits)
+    found = [check for check in checks(table, wrong.place) if check.kind == "invariant"
+             or reach & {check.name, f"{check.name}_forward", f"{check.name}_backward"}]
+    return sorted(found, key=lambda check: SECONDS.get(check[:2], 0.0))
+
+
+def catches(table: Table, wrong: mutants.Mutant, some: list[Check]) -> Check | None:
+    """The first of some checks that fails on a wrong version."""
+    module = mutants.build(wrong.where, *wrong.edits)
+    found = next((check for check in some if fails(check, module)), None)
+    if found:
+        SEEN.add((table.stem, *found[:2]))
+    return found
+
+
+def missed(table: Table, wrong: mutants.Mutant) -> list[str]:
+    """The kinds of check that a wrong version declares, and that do not catch it."""
+    some = near(table, wrong)
+    return [kind for kind in wrong.caught.split() if not catches(table, wrong, [c for c in some if c.kind == kind])]
+
+
+def caught_by(table: Table, wrong: mutants.Mutant) -> set[tuple[str, str]]:
+    """(kind, name) of every check that fails on a wrong version: what `make mutants` prints."""
+    module = mutants.build(wrong.where, *wrong.edits)
+    return {check[:2] for check in near(table, wrong) if fails(check, module)}
+
+
+def useless(table: Table) -> list[str]:
+    """The checks that catch no wrong version. Only those that have not been seen to catch one are tried."""
+    names = dict.fromkeys(check[:2] for place in places(table) for check in checks(table, place))
+    return [f"{kind} {name}" for kind, name in names if (table.stem, kind, name) not in SEEN and not any(
+        catches(table, wrong, [check for check in near(table, wrong) if check[:2] == (kind, name)])
+        for wrong in sorted(table.wrong, key=lambda wrong: kind not in wrong.caught))]
+
+
+@contextmanager
+def strictly():
+    """As a reader has the library, its prints unseen, and a warning is an error."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), as_shipped():
+        warnings.simplefilter("error")
+        yield
 
 
 @contextmanager

@@ -31,6 +31,7 @@ import beartype.door
 import byhand
 import mutants
 import numpy as np
+import proofs
 import pytest
 import torch
 import twins
@@ -95,9 +96,8 @@ def by_name(function, inputs, fixed) -> dict:
 @functools.cache
 def seeds(stem: str) -> dict[str, list[Seed]]:
     """Right calls of the public functions of a stem, by name: those of its twin table, and those written here."""
-    tests = importlib.import_module(f"test_{stem}") if (Path(__file__).parent / f"test_{stem}.py").exists() else None
     place, found = f"np.{stem}", {}
-    for spec in getattr(tests, "TWINS", []):
+    for spec in proofs.table(stem).twins if stem in proofs.stems() else ():
         name = spec.name if hasattr(module(place), spec.name) else f"{spec.name}_forward"
         function = inspect.unwrap(getattr(module(place), name))
         found[name] = [Seed(place, name, by_name(function, case.inputs.values(), case.fixed))
@@ -128,7 +128,7 @@ class Halves(NamedTuple):
 def models() -> dict[str, list[dict]]:
     """Three whole models, and their parts."""
     from byhand.init import init_model
-    from test_model import CONFIGS, ids_of, options_of
+    from specs.model import CONFIGS, ids_of, options_of
 
     found: dict = {}
     for config in (CONFIGS[0], CONFIGS[4], CONFIGS[9]):
@@ -152,7 +152,7 @@ def models() -> dict[str, list[dict]]:
 def with_memory(stem: str) -> dict[str, list[dict]]:
     """A block of a decoder, and cross-attention whose output is wider than its input."""
     from byhand.np.multihead import init_multihead
-    from test_block import block_tree, filled
+    from specs.block import block_tree, filled
 
     rng = np.random.default_rng(0)
     X, M, real = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 6)), rng.random(size=(2, 1, 5)) < 0.7

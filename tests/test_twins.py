@@ -7,9 +7,8 @@ from pathlib import Path
 import byhand
 import mutants
 import pytest
-import test_attention
-import test_linear
 import twins
+from specs import attention, linear
 
 HERE = Path(__file__).parent
 STEMS = sorted(path.stem for path in (Path(byhand.__file__).parent / "np").glob("[a-z]*.py"))
@@ -23,12 +22,12 @@ def public(text: str) -> set[str]:
 
 
 def unproved(text: str, tests: str) -> set[str]:
-    """Functions of a module that its tests do not name, be it in a twin table or in an invariant."""
+    """Functions of a module that its specs do not name, be it in a twin table or in an invariant."""
     return {name for name in public(text) if not re.search(rf"(?<![a-z]){name}(?![a-z])", tests)}
 
 
 def words_of(stem: str) -> str:
-    return (HERE / f"test_{stem}.py").read_text(encoding="utf-8")
+    return (HERE / "specs" / f"{stem}.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -44,7 +43,7 @@ def test_a_new_function_without_a_proof_is_found():
 
 def test_cases_are_what_they_claim():
     """More than one sequence, ranks 1 to 4, no two sizes alike, no upstream of ones, biases there and not."""
-    for spec in test_attention.TWINS:
+    for spec in attention.TWINS:
         cases = twins.cases_of(spec)
         ranks = {next(iter(case.inputs.values())).ndim for case in cases}
         assert ranks == {2, 3, 4}
@@ -54,6 +53,6 @@ def test_cases_are_what_they_claim():
             Q, K, V = (cases[-1].inputs[name] for name in "QKV")
             sizes = [*Q.shape[:2], Q.shape[2], K.shape[2], V.shape[3], Q.shape[3]]
             assert Q.shape[0] > 1 and len(set(sizes)) >= len(sizes) - 1  # rank 4 repeats one size
-    linear = next(spec for spec in test_linear.TWINS if spec.name == "linear")
-    biases = ["b" in case.inputs for case in twins.cases_of(linear)]
+    spec = next(spec for spec in linear.TWINS if spec.name == "linear")
+    biases = ["b" in case.inputs for case in twins.cases_of(spec)]
     assert any(biases) and not all(biases)

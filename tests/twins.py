@@ -1,6 +1,6 @@
 """Checks 1 and 2 of every layer, as functions of a module, so that wrong modules can be measured too.
 
-A file test_<stem>.py names its functions and gives inputs to try them on: its table TWINS of Specs. What many of them
+A file specs/<stem>.py names its functions and gives inputs to try them on: its table TWINS of Specs. What many of them
 use to make inputs is here as well. Check 3, the invariants, is in invariants.py.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from byhand import tree
-from byhand.np.gradcheck import gradcheck, relative_error
+from byhand.np.gradcheck import gradcheck, named_gradients, relative_error
 from byhand.pt.gradcheck import parity
 
 SLOPE = 1e-7  # central differences in float64: h² and rounding/h leave about 1e-9
@@ -49,34 +49,63 @@ def pair(module: ModuleType, name: str, /, **fixed):
     return partial(forward, **fixed), backward
 
 
-def slope(spec: Spec, module: ModuleType) -> float:
-    """Check 1: the worst relative error of any gradient against central differences."""
+def check_slope(spec: Spec, module: ModuleType, along: Callable = gradcheck) -> None:
+    """Check 1: each gradient against central differences, entry by entry, or `along` one direction a leaf."""
     rng = np.random.default_rng(1)
-    worst = 0.0
     for case in cases_of(spec):
-        worst = max(worst, *gradcheck(*pair(module, spec.name, **case.fixed), case.inputs, rng).values())
-    return worst
+        errors = along(*pair(module, spec.name, **case.fixed), case.inputs, rng)
+        for leaf, error in errors.items():
+            assert error <= SLOPE, f"{spec.name}, {case.label}: gradient of {leaf} is off by {error:.0e}"
 
 
-def twin(spec: Spec, module: ModuleType, pt_module: ModuleType, dtype=np.float64) -> tuple[float, float]:
-    """Check 2: the worst relative error between the halves, of the output and of the gradients."""
+def directions(forward: Callable, backward: Callable, inputs: dict, rng, h: float = 1e-5) -> dict[str, float]:
+    """As gradcheck, but for one random direction v a leaf: ⟨dX, v⟩ against (L(X + h v) − L(X − h v)) / 2h."""
+    before = tree.flatten(tree.map_tree(np.copy, inputs))
+    out, cache = forward(*inputs.values())
+    dOut = rng.normal(size=np.shape(out))
+    leaves, hand = tree.flatten(inputs), tree.flatten(named_gradients("slope", inputs, backward(dOut, cache)))
+    found = {}
+    for name, x in leaves.items():
+        v = rng.normal(size=x.shape) / np.sqrt(max(x.size, 1))
+        both = (tree.unflatten({**leaves, name: np.asarray(x + way * h * v)}) for way in (1, -1))
+        above, below = (np.array(forward(*moved.values())[0]) for moved in both)
+        found[name] = float(((above - below) * dOut).sum() / (2 * h)), float((hand[name] * v).sum())
+    for name, x in leaves.items():
+        assert np.array_equal(x, before[name]), f"forward has changed {name}, which it was given"
+    floor = 1e-2 * max(abs(slope) for slope, _ in found.values())
+    return {name: abs(a - b) / max(abs(a), abs(b), floor) if a != b else 0.0 for name, (a, b) in found.items()}
+
+
+def errors_of_twin(spec: Spec, module: ModuleType, pt_module: ModuleType, dtype) -> Iterator[tuple[Case, float, float]]:
+    """The relative error between the halves, of the output and of the worst gradient, case by case."""
     rng = np.random.default_rng(2)
     torch_function = getattr(pt_module, spec.name)
-    forward = gradient = 0.0
     for case in cases_of(spec):
         inputs = tree.map_tree(lambda x: x.astype(dtype) if x.dtype.kind == "f" else x, case.inputs)
         given = tree.map_tree(lambda x: x.astype(dtype) if getattr(x, "dtype", "") == "float64" else x, case.fixed)
         fixed = tree.map_tree(lambda x: torch.tensor(x) if isinstance(x, np.ndarray) else x, given)
         if differentiable(module, spec.name):
             errors = parity(*pair(module, spec.name, **given), partial(torch_function, **fixed), inputs, rng)
-            forward = max(forward, errors.pop("forward"))
-            gradient = max(gradient, *errors.values())
+            yield case, errors.pop("forward"), max(errors.values())
         else:
             mine = np.asarray(getattr(module, spec.name)(*inputs.values(), **given))
             theirs = torch_function(*tree.to_torch(inputs).values(), **fixed).numpy()
             assert mine.dtype == theirs.dtype, f"{spec.name}: {mine.dtype} against {theirs.dtype}"
-            forward = max(forward, relative_error(mine.astype(float), theirs.astype(float)))
-    return forward, gradient
+            yield case, relative_error(mine.astype(float), theirs.astype(float)), 0.0
+
+
+def check_twin(spec: Spec, module: ModuleType, pt_module: ModuleType, dtype=np.float64) -> None:
+    """Check 2: the halves agree, in the output and in the gradients."""
+    bounds = (FORWARD, GRADIENT) if dtype == np.float64 else (FORWARD32, GRADIENT32)
+    for case, *errors in errors_of_twin(spec, module, pt_module, dtype):
+        for what, error, bound in zip(("outputs", "gradients"), errors, bounds, strict=True):
+            assert error <= bound, f"{spec.name}, {case.label}: {what} of the halves differ by {error:.0e}"
+
+
+def twin(spec: Spec, module: ModuleType, pt_module: ModuleType, dtype=np.float64) -> tuple[float, float]:
+    """The worst relative error between the halves, of the output and of the gradients."""
+    worst = list(errors_of_twin(spec, module, pt_module, dtype))
+    return max(forward for _, forward, _ in worst), max(gradient for *_, gradient in worst)
 
 
 def differentiable(module: ModuleType, name: str) -> bool:

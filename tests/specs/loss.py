@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from invariants import near, normal, raises
 from mutants import M
-from proofs import habits, install
+from proofs import habits
 from twins import Case, Spec
 
 LEADS = [(), (3,), (3, 2), (4, 3, 2)]
@@ -105,41 +105,45 @@ INVARIANTS = {
     "pt.loss": [nothing_is_ignored_unasked],
 }
 
-MUTANTS = [
-    M("np.loss", "slope twin invariant", "gradient not divided by the number of tokens",
+WRONG = [
+    M("np.loss.cross_entropy_backward", "slope twin invariant", "gradient not divided by the number of tokens",
       "float(dL) * share[..., None] * (A - Q)", "float(dL) * (share > 0)[..., None].astype(A.dtype) * (A - Q)"),
-    M("np.loss", "slope twin", "upstream forgotten", "float(dL) * share[..., None] * (A - Q)", "share[..., None] * (A - Q)"),
-    M("np.loss", "slope twin invariant", "ignored tokens still get a gradient",
+    M("np.loss.cross_entropy_backward", "slope twin", "upstream forgotten",
+      "float(dL) * share[..., None] * (A - Q)", "share[..., None] * (A - Q)"),
+    M("np.loss.cross_entropy_backward", "slope twin invariant", "ignored tokens still get a gradient",
       "float(dL) * share[..., None] * (A - Q)", "float(dL) / share.size * (A - Q)"),
-    M("np.loss", "twin invariant", "mean over all tokens, ignored ones included", "total = w.sum()\n",
-      "total = w.sum()\n    total = total and total.dtype.type(w.size)\n"),
-    M("np.loss", "slope twin invariant", "ε spread over the other words in the loss, over all in the gradient",
+    M("np.loss.cross_entropy_forward", "twin invariant", "mean over all tokens, ignored ones included",
+      "total = w.sum()\n", "total = w.sum()\n    total = total and total.dtype.type(w.size)\n"),
+    M("np.loss.cross_entropy_forward", "slope twin invariant", "ε spread over the other words in the loss, over all in the gradient",
       "smoothing * Y.mean(axis=-1)", "smoothing * (Y.sum(axis=-1) - at_target) / (V - 1)"),
-    M("np.loss", "twin invariant", "ε spread over the other words alone",
+    M("np.loss.cross_entropy_forward + cross_entropy_backward + cross_entropy_backward", "twin invariant", "ε spread over the other words alone",
       "smoothing * Y.mean(axis=-1)", "smoothing * (Y.sum(axis=-1) - at_target) / (V - 1)",
-      "rest = smoothing / A.shape[-1]", "rest = smoothing / (A.shape[-1] - 1)", "1 - smoothing + rest", "1 - smoothing"),
-    M("np.loss", "slope twin invariant", "smoothing forgotten in the backward",
+      "rest = smoothing / A.shape[-1]", "rest = smoothing / (A.shape[-1] - 1)",
+      "1 - smoothing + rest", "1 - smoothing"),
+    M("np.loss.cross_entropy_backward", "slope twin invariant", "smoothing forgotten in the backward",
       "rest = smoothing / A.shape[-1]", "rest, smoothing = 0.0, 0.0"),
-    M("np.loss", "invariant", "log of the softmax: infinite where it rounds to 0",
+    M("np.loss.cross_entropy_forward", "invariant", "log of the softmax: infinite where it rounds to 0",
       "Y, inner = log_softmax_forward(logits)", "_, inner = log_softmax_forward(logits)\n    Y = np.log(inner.A)"),
-    M("np.loss", "invariant", "the mean of nothing is NaN", "if not total > 0:", "if False:"),
-    M("np.loss", "slope twin invariant", "nothing to leave out: PAD counts as a word",
-      "counted = np.asarray(targets != ignore_index)", "counted = np.asarray(targets == targets)"),
-    M("np.loss", "twin invariant", "a sum, not a mean", "w / total, np.where", "w, np.where"),
-    M("np.loss", "invariant", "negative weights accepted", "if (weights < 0).any():", "if False:"),
-    M("np.loss", "invariant", "perplexity in base two", "math.exp(loss) if", "2.0**loss if"),
-    M("np.loss", "invariant", "a NumPy smoothing makes float64", "smoothing, share, targets = float(smoothing),",
-      "smoothing, share, targets = np.float64(smoothing),"),
-    M("np.loss", "invariant", "probabilities in the cache written to", "    return float(dL) * share[..., None] * (A - Q)",
-      "    A -= Q\n    return float(dL) * share[..., None] * A"),
-    M("np.loss", "invariant", "targets read in memory order",
+    M("np.loss.cross_entropy_forward", "invariant", "the mean of nothing is NaN", "if not total > 0:", "if False:"),
+    M("np.loss.cross_entropy_forward", "slope twin invariant", "nothing to leave out: PAD counts as a word",
+      "!= ignore_index", "== targets"),
+    M("np.loss.cross_entropy_forward", "twin invariant", "a sum, not a mean", "w / total, np.where", "w, np.where"),
+    M("np.loss.cross_entropy_forward", "invariant", "negative weights accepted",
+      "if (weights < 0).any():", "if False:"),
+    M("np.loss.perplexity", "invariant", "perplexity in base two", "math.exp(loss) if", "2.0**loss if"),
+    M("np.loss.cross_entropy_forward", "invariant", "a NumPy smoothing makes float64",
+      "= float(smoothing", "= np.float64(smoothing"),
+    M("np.loss.cross_entropy_backward", "invariant", "probabilities in the cache written to",
+      "    return float(dL) * share[..., None] * (A - Q)", "    A -= Q\n    return float(dL) * share[..., None] * A"),
+    M("np.loss.cross_entropy_forward", "invariant", "targets read in memory order",
       "np.take_along_axis(Y, targets[..., None], axis=-1)[..., 0]",
       "Y.reshape(-1, V)[np.arange(targets.size), targets.ravel(order='K')].reshape(targets.shape)"),
     # pt.loss
-    M("pt.loss", "invariant", "−100 left out unasked", "torch.iinfo(torch.long).min if ignore_index is None", "-100 if ignore_index is None"),
-    M("pt.loss", "twin", "mean over all tokens when weighted", "(w * each).sum() / w.sum()", "(w * each).mean()"),
-    M("pt.loss", "twin", "weights of ignored tokens in the denominator", "weights.reshape(-1) * (ids != nothing)", "weights.reshape(-1)"),
-    M("pt.loss", "twin", "smoothing forgotten when weighted", "label_smoothing=smoothing, reduction", "reduction"),
+    M("pt.loss.cross_entropy", "invariant", "−100 left out unasked", "torch.iinfo(torch.long).min", "-100"),
+    M("pt.loss.cross_entropy", "twin", "mean over all tokens when weighted",
+      "(w * each).sum() / w.sum()", "(w * each).mean()"),
+    M("pt.loss.cross_entropy", "twin", "weights of ignored tokens in the denominator",
+      "weights.reshape(-1) * (ids != nothing)", "weights.reshape(-1)"),
+    M("pt.loss.cross_entropy", "twin", "smoothing forgotten when weighted",
+      "label_smoothing=smoothing, reduction", "reduction"),
 ]
-
-install(globals(), "loss", TWINS, INVARIANTS, MUTANTS)

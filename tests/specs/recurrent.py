@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Proofs of the recurrent layer and the convolution: cases, invariants, and wrong modules with what kills them."""
 
 import math
@@ -11,7 +10,7 @@ from byhand import tree
 from byhand.np import recurrent as np_recurrent
 from invariants import near, normal, rng, same
 from mutants import M
-from proofs import habits, install
+from proofs import habits
 from twins import Case, Spec
 
 
@@ -173,42 +172,56 @@ INVARIANTS = {
     "pt.recurrent": [gated_layers_take_any_leading_axes, torch_modules_hold_the_same_parameters],
 }
 
-MUTANTS = [
-    M("np.recurrent", "slope twin invariant", "gradient cut at every step: no way back through time",
+WRONG = [
+    M("np.recurrent.rnn_backward", "slope twin invariant", "gradient cut at every step: no way back through time",
       "dh = da @ W_h.mT", "dh = 0 * da"),
-    M("np.recurrent", "slope twin invariant", "W_h not transposed on the way back", "dh = da @ W_h.mT", "dh = da @ W_h"),
-    M("np.recurrent", "slope twin invariant", "tanh' forgotten", "(dH[..., t, :] + dh) * (1 - h * h)", "(dH[..., t, :] + dh)"),
-    M("np.recurrent", "slope twin invariant", "only the last output sends a gradient",
+    M("np.recurrent.rnn_backward", "slope twin invariant", "W_h not transposed on the way back",
+      "dh = da @ W_h.mT", "dh = da @ W_h"),
+    M("np.recurrent.rnn_backward", "slope twin invariant", "tanh' forgotten",
+      "(dH[..., t, :] + dh) * (1 - h * h)", "(dH[..., t, :] + dh)"),
+    M("np.recurrent.rnn_backward", "slope twin invariant", "only the last output sends a gradient",
       "(dH[..., t, :] + dh) *", "((dH[..., t, :] if t == H.shape[-2] - 1 else 0) + dh) *"),
-    M("np.recurrent", "slope twin invariant", "gradient gathered in the upstream", "        da = (dH[..., t, :] + dh) * (1 - h * h)\n",
-      "        dH[..., t, :] += dh\n        da = dH[..., t, :] * (1 - h * h)\n"),
-    M("np.recurrent", "slope twin invariant", "dW_h from h_t for h_{t−1}", "LinearCache(before, W_h, False)", "LinearCache(H, W_h, False)"),
-    M("np.recurrent", "slope twin invariant", "first state forgotten", "    H, h = np.empty_like(steps), first\n",
-      "    H, h = np.empty_like(steps), 0 * first\n"),
-    M("np.recurrent", "invariant", "a first state of float64", "np.zeros(steps[..., 0, :].shape, X.dtype)", "np.zeros(steps[..., 0, :].shape)"),
-    M("np.recurrent", "twin invariant", "jacobian: factors in the wrong order", "(J @ W_h) * (1 - h * h)", "(W_h @ J) * (1 - h * h)"),
-    M("np.recurrent", "twin invariant", "jacobian: one factor too many", "for h in H[1:]:", "for h in H:"),
-    M("np.recurrent", "twin invariant", "conv: kernel reversed", "dilation + n, :] @ W[j] for j", "dilation + n, :] @ W[-1 - j] for j",
-      "dx, dW[j], _ = linear_backward(dY, LinearCache(padded[..., window, :], W[j], False))",
-      "dx, dW[-1 - j], _ = linear_backward(dY, LinearCache(padded[..., window, :], W[-1 - j], False))"),
-    M("np.recurrent", "twin invariant", "conv: causal ignored", "left = reach if causal else reach // 2", "left = reach // 2"),
-    M("np.recurrent", "twin invariant", "conv: one more to the left for an even reach",
+    M("np.recurrent.rnn_backward", "slope twin invariant", "gradient gathered in the upstream",
+      "        da = (dH[..., t, :] + dh)", "        dH[..., t, :] += dh\n        da = dH[..., t, :]"),
+    M("np.recurrent.rnn_backward", "slope twin invariant", "dW_h from h_t for h_{t−1}",
+      "LinearCache(before, W_h, False)", "LinearCache(H, W_h, False)"),
+    M("np.recurrent.rnn_forward", "slope twin invariant", "first state forgotten",
+      "    H, h = np.empty_like(steps), first\n", "    H, h = np.empty_like(steps), 0 * first\n"),
+    M("np.recurrent.rnn_forward", "invariant", "a first state of float64",
+      "np.zeros(steps[..., 0, :].shape, X.dtype)", "np.zeros(steps[..., 0, :].shape)"),
+    M("np.recurrent.rnn_jacobian", "twin invariant", "jacobian: factors in the wrong order",
+      "(J @ W_h) * (1 - h * h)", "(W_h @ J) * (1 - h * h)"),
+    M("np.recurrent.rnn_jacobian", "twin invariant", "jacobian: one factor too many", "for h in H[1:]:", "for h in H:"),
+    M("np.recurrent.conv1d_forward + conv1d_backward", "twin invariant", "conv: kernel reversed",
+      "dilation + n, :] @ W[j] for j", "dilation + n, :] @ W[-1 - j] for j",
+      "j], _ = linear_backward(dY, LinearCache(padded[..., window, :], W[",
+      "-1 - j], _ = linear_backward(dY, LinearCache(padded[..., window, :], W[-1 - "),
+    M("np.recurrent.conv1d_forward", "twin invariant", "conv: causal ignored",
+      "left = reach if causal else reach // 2", "left = reach // 2"),
+    M("np.recurrent.conv1d_forward", "twin invariant", "conv: one more to the left for an even reach",
       "left = reach if causal else reach // 2", "left = reach if causal else (reach + 1) // 2"),
-    M("np.recurrent", "twin invariant", "conv: causal kernel shifted, sees the next token",
+    M("np.recurrent.conv1d_forward", "twin invariant", "conv: causal kernel shifted, sees the next token",
       "left = reach if causal else reach // 2", "left = max(reach - 1, 0) if causal else reach // 2"),
-    M("np.recurrent", "slope twin", "conv: taps overwrite each other in dX", "dpadded[..., window, :] += dx", "dpadded[..., window, :] = dx"),
-    M("np.recurrent", "slope twin", "conv: padding left in dX", "dpadded[..., left:left + n, :]", "dpadded[..., :n, :]"),
-    M("np.recurrent", "invariant", "conv: db summed in memory order", "dY.reshape(-1, W.shape[-1]).sum(axis=0) if",
-      "dY.ravel(order='K').reshape(-1, W.shape[-1]).sum(axis=0) if"),
-    M("np.recurrent", "invariant", "receptive field: kernel for kernel − 1", "1 + (kernel - 1) * sum(dilations)", "1 + kernel * sum(dilations)"),
-    M("np.recurrent", "invariant", "init: W_h of standard deviation 1", "scale=1 / math.sqrt(h), size=(h, h)", "scale=1.0, size=(h, h)"),
-    M("np.recurrent", "invariant", "init: the width of the kernel forgotten", "math.sqrt(kernel * d_in)", "math.sqrt(d_in)"),
+    M("np.recurrent.conv1d_backward", "slope twin", "conv: taps overwrite each other in dX",
+      "dpadded[..., window, :] += dx", "dpadded[..., window, :] = dx"),
+    M("np.recurrent.conv1d_backward", "slope twin", "conv: padding left in dX",
+      "dpadded[..., left:left + n, :]", "dpadded[..., :n, :]"),
+    M("np.recurrent.conv1d_backward", "invariant", "conv: db summed in memory order",
+      "dY.reshape(-1, W.shape[-1]).sum(axis=0) if", "dY.ravel(order='K').reshape(-1, W.shape[-1]).sum(axis=0) if"),
+    M("np.recurrent.receptive_field", "invariant", "receptive field: kernel for kernel − 1",
+      "1 + (kernel - 1) * sum(dilations)", "1 + kernel * sum(dilations)"),
+    M("np.recurrent.init_rnn", "invariant", "init: W_h of standard deviation 1",
+      "scale=1 / math.sqrt(h), size=(h, h)", "scale=1.0, size=(h, h)"),
+    M("np.recurrent.init_conv1d", "invariant", "init: the width of the kernel forgotten",
+      "math.sqrt(kernel * d_in)", "math.sqrt(d_in)"),
     # pt.recurrent
-    M("pt.recurrent", "twin invariant", "recurrent weights transposed", 'h @ params["W_h"]', 'h @ params["W_h"].mT'),
-    M("pt.recurrent", "twin", "cut from the graph at every step", "        H.append(h)\n", "        H.append(h)\n        h = h.detach()\n"),
-    M("pt.recurrent", "twin", "jacobian: one factor too many", "for h in H[1:]:", "for h in H:"),
-    M("pt.recurrent", "twin invariant", "conv: dilation forgotten", "W.permute(2, 1, 0), b, dilation=dilation)", "W.permute(2, 1, 0), b)[..., :X.shape[-2]]"),
-    M("pt.recurrent", "invariant", "gated: batch first forgotten", "batch_first=True", "batch_first=False"),
+    M("pt.recurrent.rnn", "twin invariant", "recurrent weights transposed",
+      'h @ params["W_h"]', 'h @ params["W_h"].mT'),
+    M("pt.recurrent.rnn", "twin", "cut from the graph at every step",
+      "        H.append(h)\n", "        H.append(h)\n        h = h.detach()\n"),
+    M("pt.recurrent.rnn_jacobian", "twin", "jacobian: one factor too many", "for h in H[1:]:", "for h in H:"),
+    M("pt.recurrent.conv1d", "twin invariant", "conv: dilation forgotten",
+      "W.permute(2, 1, 0), b, dilation=dilation)", "W.permute(2, 1, 0), b)[..., :X.shape[-2]]"),
+    M("pt.recurrent._Gated.__init__", "invariant", "gated: batch first forgotten",
+      "batch_first=True", "batch_first=False"),
 ]
-
-install(globals(), "recurrent", TWINS, INVARIANTS, MUTANTS)

@@ -14,7 +14,6 @@ from unittest import mock
 from hypothesis import strategies as st
 from invariants import examples, raises
 from mutants import M
-from proofs import install
 
 SAMPLE = """It's the owner's word: they're 12 of 2024, we'll see; the   other\tother the\r\nthe naïve café — 漢字 😀😀 ½ x_1 __init__.
 the the then there these those. She'd said "don't"!\n\n\nthe end  """ * 3
@@ -214,34 +213,55 @@ INVARIANTS = {"text": [pieces_joined_are_the_text, merges_are_counted, words_rep
                        few_words_are_remembered, a_character_an_id, files_are_old_or_new, damaged_files_are_refused,
                        files_are_read_as_they_are, wordpiece_needs_its_package]}
 
-MUTANTS = [
-    M("text", "invariant", "BPE: words cut where chunks end", "        rest += chunk\n        if border := _BORDER.match(rest):\n            yield border[0]\n            rest = rest[border.end() :]\n", "        yield chunk\n"),
-    M("text", "invariant", "BPE: cut after white space, not before", r'_BORDER = re.compile(r".*\S(?=\s)", re.DOTALL)', r'_BORDER = re.compile(r".*\s", re.DOTALL)'),
-    M("text", "invariant", "BPE: encoded with the last merge first", "key=lambda p: self.ranks.get(p, len(self))", "key=lambda p: -self.ranks.get(p, -1)"),
-    M("text", "invariant", "BPE: stale counts in the heap", "        if totals[pair] != -n:", "        if pair not in totals:"),
-    M("text", "invariant", "BPE: counts of the joined word not taken away", "                totals[old] -= times[w]\n", ""),
-    M("text", "invariant", "BPE: words counted once, however frequent", "split, times = [list(_utf8(word)) for word in words], list(words.values())", "split, times = [list(_utf8(word)) for word in words], [1] * len(words)"),
-    M("text", "invariant", "BPE: special tokens of a user's text obeyed", "if not (special and self.specials):", "if not self.specials:"),
-    M("text", "invariant", "BPE: trained on special tokens", "for part in new._split(text, True)[::2]:\n                words", "for part in [text]:\n                words"),
-    M("text", "invariant", "BPE: the shorter special token found first", "sorted(self.specials, key=len, reverse=True)", "sorted(self.specials, key=len)"),
-    M("text", "invariant", "BPE: broken bytes replaced without being asked", 'errors: str = "strict"', 'errors: str = "replace"'),
-    M("text", "invariant", "BPE: every word remembered", "            self._cache.clear()\n", "            pass\n"),
-    M("text", "invariant", "BPE: merges of a file not looked at", "if not 0 <= min(a, b) <= max(a, b) < len(self.vocabulary):", "if False:"),
-    M("text", "invariant", "pieces: the underscore lost", r"(?:[^\s\w]|_)+", r"[^\s\w]+"),
-    M("text", "invariant", "ids below zero counted from the end", "if not 0 <= i < len(self):", "if not i < len(self):"),
-    M("text", "invariant", "files: line ends changed", 'newline=""', "newline=None"),
-    M("text", "invariant", "files: written in place", "write_whole(path, self._to_json().encode())", "Path(path).write_text(self._to_json())"),
-    M("text", "invariant", "files: any kind will do", 'data.get("kind") != kind', "False"),
-    M("text", "invariant", "characters: unknown ones dropped", "[self.ids[c] for c in part]", "[self.ids[c] for c in part if c in self.ids]"),
-    M("text", "invariant", "WordPiece: the missing package told by Python alone", 'raise ImportError("WordPieceTokenizer: the package tokenizers is missing; pip install tokenizers") from error', "raise"),
+WRONG = [
+    M("text.whole_words", "invariant", "BPE: words cut where chunks end",
+      "        rest += chunk\n"
+      "        if border := _BORDER.match(rest):\n"
+      "            yield border[0]\n"
+      "            rest = rest[border.end() :]",
+      "        yield chunk"),
+    M("text._BORDER", "invariant", "BPE: cut after white space, not before", r'.*\S(?=\s)", ', r'.*\s", '),
+    M("text.BPETokenizer._encode_word", "invariant", "BPE: encoded with the last merge first",
+      "key=lambda p: self.ranks.get(p, len(self))", "key=lambda p: -self.ranks.get(p, -1)"),
+    M("text._learn_merges", "invariant", "BPE: stale counts in the heap",
+      "        if totals[pair] != -n:", "        if pair not in totals:"),
+    M("text._learn_merges", "invariant", "BPE: counts of the joined word not taken away",
+      "                totals[old] -= times[w]\n", ""),
+    M("text._learn_merges", "invariant", "BPE: words counted once, however frequent",
+      "list(words.values()", "[1] * len(words"),
+    M("text.Tokenizer._split", "invariant", "BPE: special tokens of a user's text obeyed",
+      "if not (special and self.specials):", "if not self.specials:"),
+    M("text.BPETokenizer.train", "invariant", "BPE: trained on special tokens", "new._split(text, True)[::2", "[text"),
+    M("text.Tokenizer._split", "invariant", "BPE: the shorter special token found first",
+      "sorted(self.specials, key=len, reverse=True)", "sorted(self.specials, key=len)"),
+    M("text.BPETokenizer.decode", "invariant", "BPE: broken bytes replaced without being asked",
+      'errors: str = "strict"', 'errors: str = "replace"'),
+    M("text.BPETokenizer._encode_word", "invariant", "BPE: every word remembered",
+      "            self._cache.clear()\n", "            pass\n"),
+    M("text.BPETokenizer.__init__", "invariant", "BPE: merges of a file not looked at",
+      "not 0 <= min(a, b) <= max(a, b) < len(self.vocabulary)", "False"),
+    M("text._PIECE", "invariant", "pieces: the underscore lost", r"(?:[^\s\w]|_)+", r"[^\s\w]+"),
+    M("text.Tokenizer._check_ids", "invariant", "ids below zero counted from the end",
+      "if not 0 <= i < len(self):", "if not i < len(self):"),
+    M("text.read_chunks", "invariant", "files: line ends changed", 'newline=""', "newline=None"),
+    M("text.Tokenizer.save", "invariant", "files: written in place",
+      "write_whole(path, self._to_json().encode())", "Path(path).write_text(self._to_json())"),
+    M("text._json", "invariant", "files: any kind will do", 'data.get("kind") != kind', "False"),
+    M("text.CharTokenizer.encode", "invariant", "characters: unknown ones dropped",
+      "[self.ids[c] for c in part]", "[self.ids[c] for c in part if c in self.ids]"),
+    M("text._tokenizers", "invariant", "WordPiece: the missing package told by Python alone",
+      'raise ImportError("WordPieceTokenizer: the package tokenizers is missing; pip install tokenizers") from error',
+      "raise"),
 ]
 
 if importlib.util.find_spec("tokenizers"):
-    MUTANTS += [
-        M("text", "invariant", "WordPiece: special tokens of a user's text obeyed", "inner.encode_special_tokens = True", "inner.encode_special_tokens = False"),
-        M("text", "invariant", "WordPiece: capitals kept", "lowercase: bool = True", "lowercase: bool = False"),
-        M("text", "invariant", "WordPiece: marks of inner pieces left in the text", 'inner.decoder = library.decoders.WordPiece(prefix="##")', 'inner.decoder = library.decoders.WordPiece(prefix="@@")'),
-        M("text", "invariant", "WordPiece: any model will do", 'if kind != "WordPiece":', "if False:"),
+    WRONG += [
+        M("text.WordPieceTokenizer.__init__", "invariant", "WordPiece: special tokens of a user's text obeyed",
+          "inner.encode_special_tokens = True", "inner.encode_special_tokens = False"),
+        M("text.WordPieceTokenizer.train", "invariant", "WordPiece: capitals kept",
+          "lowercase: bool = True", "lowercase: bool = False"),
+        M("text.WordPieceTokenizer.train", "invariant", "WordPiece: marks of inner pieces left in the text",
+          'prefix="##")', 'prefix="@@")'),
+        M("text.WordPieceTokenizer._from_json", "invariant", "WordPiece: any model will do",
+          'if kind != "WordPiece":', "if False:"),
     ]
-
-install(globals(), "text", [], INVARIANTS, MUTANTS)

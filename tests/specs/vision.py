@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Chapter 15 proved: images as rows of patches, positions on a grid, one vector for an image, attention rolled out."""
 
 import invariants
@@ -7,7 +6,7 @@ import torch
 from byhand.np.position import sinusoidal
 from invariants import near, normal, rng, same
 from mutants import M
-from proofs import habits, install, refusals
+from proofs import habits, refusals
 from twins import LEAD, Case, Spec
 
 IMAGES = [((4, 6, 3), 2), ((2, 6, 3, 1), 3), ((3, 2, 4, 8, 2), 4), ((2, 3, 5, 2), 1)]
@@ -155,39 +154,64 @@ INVARIANTS = {
     "pt.vision": [rollout_is_running_the_layers, causal_rollout_stays_causal, runs_on_any_device, refusals(*TORCH)],
 }
 
-ROLLED = "((1 - residual) * A.mean(axis=-3) + residual * stay) @ total"
-
-MUTANTS = [
-    M("np.vision", "twin invariant", "patches cut without exchanging the axes", "squares = np.swapaxes(rows, -4, -3)", "squares = rows",
-      "rows = np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "rows = patches"),
-    M("np.vision", "twin invariant", "patch order: down, then right", "squares = np.swapaxes(rows, -4, -3)", "squares = np.swapaxes(np.swapaxes(rows, -4, -3), -5, -4)",
-      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "np.swapaxes(np.swapaxes(patches.reshape(*lead, w, h, patch, patch, C), -5, -4), -4, -3)"),
-    M("np.vision", "twin invariant", "pixels of a patch transposed", "squares = np.swapaxes(rows, -4, -3)", "squares = np.swapaxes(np.swapaxes(rows, -4, -3), -3, -2)",
-      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "np.swapaxes(np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -3, -2), -4, -3)"),
-    M("np.vision", "slope twin invariant", "backward without exchanging the axes", "rows = np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "rows = patches"),
-    M("np.vision", "invariant", "pixels read in memory order", "rows = images.reshape(", "rows = images.ravel(order='K').reshape("),
-    M("np.vision", "twin invariant", "2-D positions: rows and columns exchanged", "[np.repeat(rows, w, axis=0), np.tile(columns, (h, 1))]", "[np.tile(columns, (h, 1)), np.repeat(rows, w, axis=0)]"),
-    M("np.vision", "twin invariant", "class token put last", "np.concatenate([first, X], axis=-2)", "np.concatenate([X, first], axis=-2)",
+WRONG = [
+    M("np.vision.patchify_forward + unpatchify_forward", "twin invariant", "patches cut without exchanging the axes",
+      "squares = np.swapaxes(rows, -4, -3)", "squares = rows",
+      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "patches"),
+    M("np.vision.patchify_forward + unpatchify_forward", "twin invariant", "patch order: down, then right",
+      "squares = np.swapaxes(rows, -4, -3)", "squares = np.swapaxes(np.swapaxes(rows, -4, -3), -5, -4)",
+      "patches.reshape(*lead, h, w, patch, patch, C",
+      "np.swapaxes(patches.reshape(*lead, w, h, patch, patch, C), -5, -4"),
+    M("np.vision.patchify_forward + unpatchify_forward", "twin invariant", "pixels of a patch transposed",
+      "squares = np.swapaxes(rows, -4, -3)", "squares = np.swapaxes(np.swapaxes(rows, -4, -3), -3, -2)",
+      "patches.reshape(*lead, h, w, patch, patch, C",
+      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -3, -2"),
+    M("np.vision.unpatchify_forward", "slope twin invariant", "backward without exchanging the axes",
+      "np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)", "patches"),
+    M("np.vision.patchify_forward", "invariant", "pixels read in memory order",
+      "rows = images.reshape(", "rows = images.ravel(order='K').reshape("),
+    M("np.vision.positions_2d", "twin invariant", "2-D positions: rows and columns exchanged",
+      "repeat(rows, w, axis=0), np.tile(columns, (h, 1)", "tile(columns, (h, 1)), np.repeat(rows, w, axis=0"),
+    M("np.vision.class_token_forward + class_token_backward", "twin invariant", "class token put last",
+      "np.concatenate([first, X], axis=-2)", "np.concatenate([X, first], axis=-2)",
       "dY[..., 1:, :], dY[..., 0, :]", "dY[..., :-1, :], dY[..., -1, :]"),
-    M("np.vision", "slope twin", "class token: mean for sum", ".reshape(-1, cache.d).sum(axis=0)", ".reshape(-1, cache.d).mean(axis=0)"),
-    M("np.vision", "invariant", "class token: any that repeats to d", "    guard.shape(\"class_token\", \"token\", token.shape, X.shape[-1:])\n", ""),
-    M("np.vision", "twin invariant", "mean over padding too", "weights = real / np.maximum(real.sum(axis=-1, keepdims=True), 1)", "weights = real / real.shape[-1]"),
-    M("np.vision", "slope twin invariant", "mean: nothing real divides by zero", "np.maximum(real.sum(axis=-1, keepdims=True), 1)", "real.sum(axis=-1, keepdims=True)"),
-    M("np.vision", "slope twin", "mean: gradient not divided", "return cache.weights[..., None] * dY[..., None, :]", "return (cache.weights > 0)[..., None] * dY[..., None, :]"),
-    M("np.vision", "invariant", "mean: the mask in float64", "mask.astype(X.dtype)", "mask.astype(float)"),
-    M("np.vision", "invariant", "mean: padding erased in the caller's array", "    weights = real /", "    X *= real[..., None]\n    weights = real /"),
-    M("np.vision", "invariant", "rollout: layers multiplied in the wrong order", ROLLED, "total @ ((1 - residual) * A.mean(axis=-3) + residual * stay)"),
-    M("np.vision", "invariant", "rollout: skip added, rows sum to more than one", "(1 - residual) * A.mean(axis=-3)", "A.mean(axis=-3)"),
-    M("np.vision", "invariant", "rollout: what each token gives, not what it takes", "A.mean(axis=-3)", "A.mean(axis=-3).mT"),
-    M("pt.vision", "twin", "patchify: channels first", "squares.movedim(-3, -1).flatten(-3)", "squares.flatten(-3)"),
-    M("pt.vision", "twin", "unpatchify: axes not exchanged", ".transpose(-4, -3).reshape(*lead, height, width, C)", ".reshape(*lead, height, width, C)"),
-    M("pt.vision", "twin", "2-D positions: rows and columns exchanged", "[rows[:, None].expand(h, w, -1), columns.expand(h, w, -1)]", "[columns.expand(h, w, -1), rows[:, None].expand(h, w, -1)]"),
-    M("pt.vision", "invariant", "2-D positions: made on the CPU, whatever was asked", "sinusoidal(size, d // 2, base, device=device)", "sinusoidal(size, d // 2, base)"),
-    M("pt.vision", "twin", "class token put last", "torch.cat([token.expand(*X.shape[:-2], 1, -1), X], dim=-2)", "torch.cat([X, token.expand(*X.shape[:-2], 1, -1)], dim=-2)"),
-    M("pt.vision", "twin", "mean over padding too", ".sum(dim=-2) / mask.sum(dim=-1, keepdim=True).clamp(min=1)", ".mean(dim=-2)"),
-    M("pt.vision", "invariant", "class token: any that repeats to d", "    guard.shape(\"class_token\", \"token\", token.shape, X.shape[-1:])\n", ""),
-    M("pt.vision", "invariant", "rollout: layers multiplied in the wrong order", "((1 - residual) * A.mean(dim=-3) + residual * stay) @ total", "total @ ((1 - residual) * A.mean(dim=-3) + residual * stay)"),
-    M("pt.vision", "invariant", "rollout: what each token gives, not what it takes", "A.mean(dim=-3)", "A.mean(dim=-3).mT"),
+    M("np.vision.class_token_backward", "slope twin", "class token: mean for sum",
+      ".reshape(-1, cache.d).sum(axis=0)", ".reshape(-1, cache.d).mean(axis=0)"),
+    M("np.vision.class_token_forward", "invariant", "class token: any that repeats to d",
+      '    guard.shape("class_token", "token", token.shape, X.shape[-1:])\n', ""),
+    M("np.vision.mean_pool_forward", "twin invariant", "mean over padding too",
+      "np.maximum(real.sum(axis=-1, keepdims=True), 1)", "real.shape[-1]"),
+    M("np.vision.mean_pool_forward", "slope twin invariant", "mean: nothing real divides by zero",
+      "np.maximum(real.sum(axis=-1, keepdims=True), 1", "real.sum(axis=-1, keepdims=True"),
+    M("np.vision.mean_pool_backward", "slope twin", "mean: gradient not divided",
+      "cache.weights[", "(cache.weights > 0)["),
+    M("np.vision.mean_pool_forward", "invariant", "mean: the mask in float64",
+      "mask.astype(X.dtype)", "mask.astype(float)"),
+    M("np.vision.mean_pool_forward", "invariant", "mean: padding erased in the caller's array",
+      "    weights = real /", "    X *= real[..., None]\n    weights = real /"),
+    M("np.vision.attention_rollout", "invariant", "rollout: layers multiplied in the wrong order",
+      "((1 - residual) * A.mean(axis=-3) + residual * stay) @ total",
+      "total @ ((1 - residual) * A.mean(axis=-3) + residual * stay)"),
+    M("np.vision.attention_rollout", "invariant", "rollout: skip added, rows sum to more than one",
+      "(1 - residual) * A.mean(axis=-3)", "A.mean(axis=-3)"),
+    M("np.vision.attention_rollout", "invariant", "rollout: what each token gives, not what it takes",
+      "A.mean(axis=-3)", "A.mean(axis=-3).mT"),
+    M("pt.vision.patchify", "twin", "patchify: channels first",
+      "squares.movedim(-3, -1).flatten(-3)", "squares.flatten(-3)"),
+    M("pt.vision.unpatchify", "twin", "unpatchify: axes not exchanged", "transpose(-4, -3).", ""),
+    M("pt.vision.positions_2d", "twin", "2-D positions: rows and columns exchanged",
+      "rows[:, None].expand(h, w, -1), columns", "columns.expand(h, w, -1), rows[:, None]"),
+    M("pt.vision.positions_2d", "invariant", "2-D positions: made on the CPU, whatever was asked",
+      ", device=device", ""),
+    M("pt.vision.class_token", "twin", "class token put last",
+      "token.expand(*X.shape[:-2], 1, -1), X", "X, token.expand(*X.shape[:-2], 1, -1)"),
+    M("pt.vision.mean_pool", "twin", "mean over padding too",
+      "sum(dim=-2) / mask.sum(dim=-1, keepdim=True).clamp(min=1", "mean(dim=-2"),
+    M("pt.vision.class_token", "invariant", "class token: any that repeats to d",
+      '    guard.shape("class_token", "token", token.shape, X.shape[-1:])\n', ""),
+    M("pt.vision.attention_rollout", "invariant", "rollout: layers multiplied in the wrong order",
+      "((1 - residual) * A.mean(dim=-3) + residual * stay) @ total",
+      "total @ ((1 - residual) * A.mean(dim=-3) + residual * stay)"),
+    M("pt.vision.attention_rollout", "invariant", "rollout: what each token gives, not what it takes",
+      "A.mean(dim=-3)", "A.mean(dim=-3).mT"),
 ]
-
-install(globals(), "vision", TWINS, INVARIANTS, MUTANTS)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 from invariants import near, raises, same
 from mutants import M
-from proofs import as_shipped, install
+from proofs import as_shipped
 from scipy import special
 
 LINE = np.concatenate([np.linspace(-7, 7, 400_001), [0.0, -0.0, 1e-30, 1e-45, 3e38, -3e38]]).astype(np.float32)
@@ -52,16 +52,19 @@ def nan_is_refused(module):
 
 INVARIANTS = {"np._erf": [float32_is_near_to_double, it_is_odd_rises_and_ends_at_one, types_and_shapes_stay,
                           input_is_left_alone_and_nothing_warns, nan_is_refused]}
-MUTANTS = [M("np._erf", "invariant", story, *edits) for story, *edits in (
-    ("a digit of a coefficient wrong", "0.102765482", "0.102756482"),
-    ("the last coefficient forgotten", "P[-1] * square", "0 * square"),
-    ("gelu_tanh's two coefficients for erf", "h = P[-1] * square", "return np.asarray(np.tanh(x * (1.12837917 + 0.1009110 * square)))"),
-    ("not cut off far out", "np.clip(X, -FAR, FAR)", "X.copy()"),
-    ("cut off too near", "FAR = 4.2", "FAR = 3.2"),
-    ("float64 as float32", "X.dtype != np.float32", "False"),
-    ("computed in float64", "np.clip(X, -FAR, FAR)", "np.clip(X, -FAR, FAR).astype(float)"),
-    ("written over the input", "x = np.clip(X, -FAR, FAR)", "x = np.clip(X, -FAR, FAR, out=X)"),
-    ("a number, not an array, for a single number", "return np.asarray(np.tanh(h))", "return np.tanh(h)[()]"),
-    ("NaN passes", 'guard.floats("erf", 0, X=X)', "pass"),
-)]
-install(globals(), "np._erf", [], INVARIANTS, MUTANTS)
+WRONG = [
+    M("np._erf.P", "invariant", "a digit of a coefficient wrong", "0.102765482", "0.102756482"),
+    M("np._erf.erf", "invariant", "the last coefficient forgotten", "P[-1] * square", "0 * square"),
+    M("np._erf.erf", "invariant", "gelu_tanh's two coefficients for erf",
+      "h = P[-1] * square", "return np.asarray(np.tanh(x * (1.12837917 + 0.1009110 * square)))"),
+    M("np._erf.erf", "invariant", "not cut off far out", "np.clip(X, -FAR, FAR)", "X.copy()"),
+    M("np._erf.FAR", "invariant", "cut off too near", "FAR = 4.2", "FAR = 3.2"),
+    M("np._erf.erf", "invariant", "float64 as float32", "X.dtype != np.float32", "False"),
+    M("np._erf.erf", "invariant", "computed in float64",
+      "np.clip(X, -FAR, FAR)", "np.clip(X, -FAR, FAR).astype(float)"),
+    M("np._erf.erf", "invariant", "written over the input",
+      "x = np.clip(X, -FAR, FAR)", "x = np.clip(X, -FAR, FAR, out=X)"),
+    M("np._erf.erf", "invariant", "a number, not an array, for a single number",
+      "return np.asarray(np.tanh(h))", "return np.tanh(h)[()]"),
+    M("np._erf.erf", "invariant", "NaN passes", 'guard.floats("erf", 0, X=X)', "pass"),
+]

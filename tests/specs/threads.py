@@ -14,7 +14,7 @@ from byhand.np.optim import init_state
 from byhand.np.train import train_step
 from invariants import near, raises, same
 from mutants import M
-from proofs import as_shipped, install
+from proofs import as_shipped
 from threadpoolctl import threadpool_limits
 
 CONFIG = ModelConfig("decoder", vocab=7, d=8, heads=2, layers=1, n_max=6, p=0.2)
@@ -153,24 +153,38 @@ INVARIANTS = {"np._threads": [
     results_come_in_order, at_most_so_many_at_a_time, blas_has_one_thread_inside_and_its_own_after, the_context_goes_along,
     errors_reach_the_caller, parts_make_the_whole, a_step_is_the_same, each_part_has_chance_of_its_own,
     everything_stays_float32, wrong_calls_are_refused_by_name]}
-MUTANTS = [M("np._threads", "invariant", story, *edits) for story, *edits in (
-    ("in the order in which they end", "[job.result() for job in jobs]", "[job.result() for job in reversed(jobs)]"),
-    ("one after the other", "pool.submit(copy_context().run, function, x)", "pool.submit(lambda: function(x))", "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(1)"),
-    ("as many threads as items", "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(len(items))"),
-    ("BLAS as it was", "with BLAS.limit(limits=1, user_api=\"blas\"), Thread", "with Thread"),
-    ("BLAS left with one thread", "with BLAS.limit(limits=1, user_api=\"blas\"), Thread", "BLAS.limit(limits=1, user_api=\"blas\")\n    with Thread"),
-    ("a fresh context in each thread", "copy_context().run, function, x", "function, x"),
-    ("mean of means", "float(w / total) for w", "1 / len(weights) for w"),
-    ("gradients summed", "return np.asarray(sum(share * x", "return np.asarray(sum(x"),
-    ("the last row left out", "n * (k + 1) // count]", "n * (k + 1) // count - (k + 1 == count and n > count)]"),
-    ("parts that overlap", "x[n * k // count :", "x[n * k // count - (k > 0) :"),
-    ("more parts than rows", "min(threads, n)", "threads"),
-    ("one generator for all", "rng.spawn(count)", "[rng] * count"),
-    ("the same chance in each part", "rng.spawn(count)", "[rng.spawn(1)[0]] * count"),
-    ("shares in float64", "float(w / total) for w", "np.float64(w / total) for w"),
-    ("a number for a leaf of one entry", "return np.asarray(sum(share * x for share, x in zip(shares, parts, strict=True)))", "return sum(share * x for share, x in zip(shares, parts, strict=True))"),
-    ("rows that differ are cut alike", "len(rows) != 1 or 0 in rows", "not rows or 0 in rows"),
-    ("no thread at all", "guard.count(\"map_threads\", threads=threads)", "pass"),
-    ("no part at all", "guard.count(\"in_threads\", threads=threads)", "pass"),
-)]
-install(globals(), "np._threads", [], INVARIANTS, MUTANTS)
+WRONG = [
+    M("np._threads.map_threads", "invariant", "in the order in which they end",
+      "[job.result() for job in jobs]", "[job.result() for job in reversed(jobs)]"),
+    M("np._threads.map_threads", "invariant", "one after the other",
+      "pool.submit(copy_context().run, function, x)", "pool.submit(lambda: function(x))",
+      "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(1)"),
+    M("np._threads.map_threads", "invariant", "as many threads as items",
+      "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(len(items))"),
+    M("np._threads.map_threads", "invariant", "BLAS as it was", 'BLAS.limit(limits=1, user_api="blas"), ', ""),
+    M("np._threads.map_threads", "invariant", "BLAS left with one thread",
+      'with BLAS.limit(limits=1, user_api="blas"),', 'BLAS.limit(limits=1, user_api="blas")\n    with'),
+    M("np._threads.map_threads", "invariant", "a fresh context in each thread",
+      "copy_context().run, function, x", "function, x"),
+    M("np._threads.in_threads", "invariant", "mean of means", "float(w / total) for w", "1 / len(weights) for w"),
+    M("np._threads.in_threads", "invariant", "gradients summed",
+      "return np.asarray(sum(share * x", "return np.asarray(sum(x"),
+    M("np._threads.in_threads", "invariant", "the last row left out",
+      "n * (k + 1) // count]", "n * (k + 1) // count - (k + 1 == count and n > count)]"),
+    M("np._threads.in_threads", "invariant", "parts that overlap",
+      "x[n * k // count :", "x[n * k // count - (k > 0) :"),
+    M("np._threads.in_threads", "invariant", "more parts than rows", "min(threads, n)", "threads"),
+    M("np._threads.in_threads", "invariant", "one generator for all", "rng.spawn(count)", "[rng] * count"),
+    M("np._threads.in_threads", "invariant", "the same chance in each part",
+      "rng.spawn(count)", "[rng.spawn(1)[0]] * count"),
+    M("np._threads.in_threads", "invariant", "shares in float64",
+      "float(w / total) for w", "np.float64(w / total) for w"),
+    M("np._threads.in_threads", "invariant", "a number for a leaf of one entry",
+      "np.asarray(sum(share * x for share, x in zip(shares, parts, strict=True)",
+      "sum(share * x for share, x in zip(shares, parts, strict=True"),
+    M("np._threads.in_threads", "invariant", "rows that differ are cut alike",
+      "len(rows) != 1 or 0 in rows", "not rows or 0 in rows"),
+    M("np._threads.map_threads", "invariant", "no thread at all",
+      'guard.count("map_threads", threads=threads)', "pass"),
+    M("np._threads.in_threads", "invariant", "no part at all", 'guard.count("in_threads", threads=threads)', "pass"),
+]

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (the table of mutants)
+# ruff: noqa: E501
 """Checkpoints: what is saved comes back, what is not whole is refused by name, and no cut of the power loses the last."""
 
 import hashlib
@@ -18,7 +18,7 @@ from byhand import tree
 from byhand.io.safetensors import save_safetensors
 from invariants import raises, same
 from mutants import M
-from proofs import as_shipped, install
+from proofs import as_shipped
 
 
 def trees(k=0):
@@ -371,45 +371,68 @@ INVARIANTS = {"io.checkpoint": [
     threads_hold_nothing]}
 
 
-def C(story, *edits):
-    return M("io.checkpoint", "invariant", story, *edits)
-
-
-MUTANTS = [
-    C("JSON written in place", "    write_whole(path, json.dumps(body | {\"seal\": _seal(body)}, indent=1).encode())", "    path.write_text(json.dumps(body | {\"seal\": _seal(body)}, indent=1))"),
-    C("JSON before the data", "    save_safetensors(trees, new)\n", "    write_whole(folder / f\"{name}.json\", b\"{}\")\n    save_safetensors(trees, new)\n"),
-    C("data under a name that the next save of the step takes again", "f\"{name}-{digest[:16]}.safetensors\"", "f\"{name}-data.safetensors\""),
-    C("the old ones removed before the new one is there", "    new = folder / \"new.safetensors\"\n",
+WRONG = [
+    M("io.checkpoint.save_checkpoint", "invariant", "JSON written in place",
+      '    write_whole(path, json.dumps(body | {"seal": _seal(body)}, indent=1).encode(',
+      '    path.write_text(json.dumps(body | {"seal": _seal(body)}, indent=1'),
+    M("io.checkpoint.save_checkpoint", "invariant", "JSON before the data",
+      "    save_safetensors(trees, new)\n",
+      '    write_whole(folder / f"{name}.json", b"{}")\n    save_safetensors(trees, new)\n'),
+    M("io.checkpoint.save_checkpoint", "invariant", "data under a name that the next save of the step takes again",
+      'f"{name}-{digest[:16]}.safetensors"', 'f"{name}-data.safetensors"'),
+    M("io.checkpoint.save_checkpoint", "invariant", "the old ones removed before the new one is there",
+      '    new = folder / "new.safetensors"\n',
       "    new = folder / \"new.safetensors\"\n    [path.unlink() for path in folder.glob('step-*')]\n"),
-    C("data removed before the JSON that names them", "    for step in steps[:-keep]:\n        (folder / f\"{_name('', step)}.json\").unlink()\n    kept",
-      "    kept", "            path.unlink()\n\n\ndef _read", "            path.unlink()\n    for step in steps[:-keep]:\n        (folder / f\"{_name('', step)}.json\").unlink()\n\n\ndef _read"),
-    C("folder not synced", "    _sync(folder)  # the data are on the disk before anything names them\n", ""),
-    C("digest not checked", "if _digest(data) != body[\"sha256\"]:", "if False:"),
-    C("length not checked", "if data.stat().st_size != body[\"bytes\"]:", "if False:"),
-    C("the JSON's own digest not checked", "if seal != _seal(body):", "if False:"),
-    C("sealed before JSON changes the keys", "        meta = _plain(meta or {})\n", "        _plain(meta or {})\n        meta = meta or {}\n"),
-    C("falls back without a word", "        whole = next(", "        return load_checkpoint(folder, like, config, steps[steps.index(step) - 1])\n        whole = next("),
-    C("names one that is damaged too", "if s != step and _is_whole(folder, s)", "if s != step"),
-    C("shapes not compared", "np.shape(a)) for a in", "()) for a in"),
-    C("dtypes not compared", "(str(np.asarray(a).dtype), np", "(\"\", np"),
-    C("names not compared", "    if got.keys() != expected.keys():", "    if expected.keys() - got.keys():"),
-    C("config not compared", "if config is not None and", "if False and"),
-    C("config compared at the top alone", "    if isinstance(got, dict) and isinstance(expected, dict):", "    if name == \"model\":\n        return []\n    if isinstance(got, dict) and isinstance(expected, dict):"),
-    C("order of the file, not of the model", "trees[part] = map_tree(lambda _, x: x, tree, trees[part])", "pass"),
-    C("steps sorted as text", "sorted(int(match[1]) for match in found if match)", "[int(s) for s in sorted(match[1] for match in found if match)]"),
-    C("any number is a step", "(\\d{6}|[1-9]\\d{6,})", "(\\d+)"),
-    C("one too few kept", "steps[:-keep]", "steps[:1 - keep or None]"),
-    C("everything else in the folder removed", "[*folder.glob(\"step-*.safetensors\"), *folder.glob(\"*.part\")]", "[p for p in folder.iterdir() if p.suffix != '.json']"),
-    C("what a kill left stays", ", *folder.glob(\"*.part\")]", "]"),
-    C("an earlier step over a later one", "if steps := [s for s in checkpoints(folder) if s > step]:", "if steps := []:"),
-    C("renamed", "if body[\"step\"] != step:", "if False:"),
-    C("any format", "if body[\"format\"] != FORMAT:", "if False:"),
-    C("meta checked after the data are written", "    except (TypeError, ValueError) as error:\n        raise TypeError(f\"save", "    except ZeroDivisionError as error:\n        raise TypeError(f\"save"),
-    C("step not checked", "guard.count(where, low=0, step=step)", "pass"),
-    C("interrupt forgotten", "signal.raise_signal(signal.SIGINT)", "pass"),
-    C("interrupt not held", "signal.signal(signal.SIGINT, lambda *_: self.came.append(True))", "pass"),
-    C("handler not put back", "            signal.signal(signal.SIGINT, self.before)\n", "            pass\n"),
-    C("handler set in every thread", "if threading.current_thread() is threading.main_thread():", "if True:"),
+    M("io.checkpoint._remove_old", "invariant", "data removed before the JSON that names them",
+      "    for step in steps[:-keep]:\n        (folder / f\"{_name('', step)}.json\").unlink()\n    ", "    ",
+      "            path.unlink()\n",
+      "            path.unlink()\n"
+      "    for step in steps[:-keep]:\n"
+      "        (folder / f\"{_name('', step)}.json\").unlink()\n"),
+    M("io.checkpoint.save_checkpoint", "invariant", "folder not synced",
+      "    _sync(folder)  # the data are on the disk before anything names them\n", ""),
+    M("io.checkpoint._read", "invariant", "digest not checked", 'if _digest(data) != body["sha256"]:', "if False:"),
+    M("io.checkpoint._read", "invariant", "length not checked",
+      'if data.stat().st_size != body["bytes"]:', "if False:"),
+    M("io.checkpoint._read", "invariant", "the JSON's own digest not checked", "if seal != _seal(body):", "if False:"),
+    M("io.checkpoint.save_checkpoint", "invariant", "sealed before JSON changes the keys",
+      "        meta = _plain(meta or {})\n", "        _plain(meta or {})\n        meta = meta or {}\n"),
+    M("io.checkpoint.load_checkpoint", "invariant", "falls back without a word",
+      "        whole = next(",
+      "        return load_checkpoint(folder, like, config, steps[steps.index(step) - 1])\n        whole = next("),
+    M("io.checkpoint.load_checkpoint", "invariant", "names one that is damaged too",
+      "if s != step and _is_whole(folder, s)", "if s != step"),
+    M("io.checkpoint._same_leaves", "invariant", "shapes not compared", "np.shape(a)) for a in", "()) for a in"),
+    M("io.checkpoint._same_leaves", "invariant", "dtypes not compared", "(str(np.asarray(a).dtype), np", '("", np'),
+    M("io.checkpoint._same_leaves", "invariant", "names not compared",
+      "    if got.keys() != expected.keys():", "    if expected.keys() - got.keys():"),
+    M("io.checkpoint.load_checkpoint", "invariant", "config not compared", "if config is not None and", "if False and"),
+    M("io.checkpoint._differences", "invariant", "config compared at the top alone",
+      "    if isinstance(", '    if name == "model":\n        return []\n    if isinstance('),
+    M("io.checkpoint.load_checkpoint", "invariant", "order of the file, not of the model",
+      "trees[part] = map_tree(lambda _, x: x, tree, trees[part])", "pass"),
+    M("io.checkpoint.checkpoints", "invariant", "steps sorted as text",
+      "sorted(int(match[1]) for match in found if match)",
+      "[int(s) for s in sorted(match[1] for match in found if match)]"),
+    M("io.checkpoint.FORMAT", "invariant", "any number is a step", r"(\d{6}|[1-9]\d{6,})", r"(\d+)"),
+    M("io.checkpoint._remove_old", "invariant", "one too few kept", "steps[:-keep]", "steps[:1 - keep or None]"),
+    M("io.checkpoint._remove_old", "invariant", "everything else in the folder removed",
+      '*folder.glob("step-*.safetensors"), *folder.glob("*.part")',
+      "p for p in folder.iterdir() if p.suffix != '.json'"),
+    M("io.checkpoint._remove_old", "invariant", "what a kill left stays", ', *folder.glob("*.part")]', "]"),
+    M("io.checkpoint.save_checkpoint", "invariant", "an earlier step over a later one",
+      "s for s in checkpoints(folder) if s > step", ""),
+    M("io.checkpoint._read", "invariant", "renamed", 'if body["step"] != step:', "if False:"),
+    M("io.checkpoint._read", "invariant", "any format", 'if body["format"] != FORMAT:', "if False:"),
+    M("io.checkpoint.save_checkpoint", "invariant", "meta checked after the data are written",
+      "(TypeError, ValueError)", "ZeroDivisionError"),
+    M("io.checkpoint._name", "invariant", "step not checked", "guard.count(where, low=0, step=step)", "pass"),
+    M("io.checkpoint.InterruptsHeld.__exit__", "invariant", "interrupt forgotten",
+      "signal.raise_signal(signal.SIGINT)", "pass"),
+    M("io.checkpoint.InterruptsHeld.__enter__", "invariant", "interrupt not held",
+      "signal.signal(signal.SIGINT, lambda *_: self.came.append(True))", "pass"),
+    M("io.checkpoint.InterruptsHeld.__exit__", "invariant", "handler not put back",
+      "            signal.signal(signal.SIGINT, self.before)", "            pass"),
+    M("io.checkpoint.InterruptsHeld.__enter__", "invariant", "handler set in every thread",
+      "threading.current_thread() is threading.main_thread()", "True"),
 ]
-
-install(globals(), "io.checkpoint", [], INVARIANTS, MUTANTS)

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (the table of mutants)
+# ruff: noqa: E501
 """The block and its parts: slopes, twins, torch's encoder and decoder layers, leaks, and dropout."""
 
 from functools import partial
@@ -14,8 +14,8 @@ from byhand.pt import block as pt_block
 from byhand.pt.gradcheck import parity
 from invariants import matches_numpy, near, normal, rng, same
 from mutants import M
-from proofs import habits, install, refusals
-from test_multihead import read, write
+from proofs import habits, refusals
+from specs.multihead import read, write
 from twins import FORWARD, GRADIENT, LEAD, SLOPE, Case, Spec
 
 N, MEMORY, D, D_M, D_FF, HEADS = 3, 5, 4, 6, 7, 2
@@ -367,75 +367,113 @@ INVARIANTS = {
     "pt.block": [modules_are_functions, block_module_is_block_function, torch_dropout_obeys_its_switches,
                  refused_by_torch],
 }
-
-CROSS = """    if M is not None:
-        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)
-"""
-FEED = """    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)
-"""
-CROSS_BACK = """    if cache.cross is not None:
-        dX, grads["norm_c"], grads["cross"] = residual_backward(dX, cache.cross, cross_back)
-"""
-FEED_BACK = """    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)
-"""
-MUTANTS = [
-    M("np.block", "slope twin invariant", "GELU by tanh: slope without the cube's term", "(2 * TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * (X * X))", "(2 * TANH_SCALE)"),
-    M("np.block", "slope twin invariant", "GELU by tanh: the cube's 3 forgotten", "6 * TANH_SCALE * TANH_CUBE", "2 * TANH_SCALE * TANH_CUBE"),
-    M("np.block", "slope twin invariant", "GELU: slope Φ alone", "np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))", "0 * X"),
-    M("np.block", "twin invariant", "GELU: the approximation for the exact one", 'elif name == "gelu":', 'elif name == "exact":',
-      'elif name == "gelu_tanh":\n        S', 'elif name in ("gelu", "gelu_tanh"):\n        S', 'if name == "gelu":\n        slope', 'if name == "exact":\n        slope',
-      'elif name == "gelu_tanh":\n        slope', 'elif name in ("gelu", "gelu_tanh"):\n        slope'),
-    M("np.block", "slope twin invariant", "SiLU: slope of σ alone", "return dY * (S + X * slope)", "return dY * (slope if name == 'silu' else S + X * slope)"),
-    M("np.block", "slope twin invariant", "S' not times x", "return dY * (S + X * slope)", "return dY * (S + slope)"),
-    M("np.block", "invariant", "SiLU: an exponential that overflows", "0.5 + 0.5 * np.tanh(0.5 * X)", "1 / (1 + np.exp(-X))"),
-    M("np.block", "invariant", "ReLU: float64 whatever came", "S = (X > 0).astype(X.dtype)", "S = (X > 0).astype(float)"),
-    M("np.block", "slope twin", "gate: its gradient and that of its factor swapped", "linear_backward(dH * G, up)", "linear_backward(dH * U, up)",
+WRONG = [
+    M("np.block.activation_backward", "slope twin invariant", "GELU by tanh: slope without the cube's term",
+      "TANH_SCALE + 6 * TANH_SCALE * TANH_CUBE * (X * X)", "TANH_SCALE"),
+    M("np.block.activation_backward", "slope twin invariant", "GELU by tanh: the cube's 3 forgotten",
+      "6 * TANH_SCALE * TANH_CUBE", "2 * TANH_SCALE * TANH_CUBE"),
+    M("np.block.activation_backward", "slope twin invariant", "GELU: slope Φ alone",
+      "np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))", "0 * X"),
+    M("np.block.activation_forward + activation_forward + activation_backward + activation_backward", "twin invariant", "GELU: the approximation for the exact one",
+      'elif name == "gelu":', 'elif name == "exact":',
+      '== "gelu_tanh"', 'in ("gelu", "gelu_tanh")',
+      'name == "gelu":', 'name == "exact":',
+      '== "gelu_tanh"', 'in ("gelu", "gelu_tanh")'),
+    M("np.block.activation_backward", "slope twin invariant", "SiLU: slope of σ alone",
+      "return dY * (S + X * slope)", "return dY * (slope if name == 'silu' else S + X * slope)"),
+    M("np.block.activation_backward", "slope twin invariant", "S' not times x",
+      "return dY * (S + X * slope)", "return dY * (S + slope)"),
+    M("np.block.activation_forward", "invariant", "SiLU: an exponential that overflows",
+      "0.5 + 0.5 * np.tanh(0.5 * X)", "1 / (1 + np.exp(-X))"),
+    M("np.block.activation_forward", "invariant", "ReLU: float64 whatever came",
+      "S = (X > 0).astype(X.dtype)", "S = (X > 0).astype(float)"),
+    M("np.block.feed_forward_backward", "slope twin", "gate: its gradient and that of its factor swapped",
+      "linear_backward(dH * G, up)", "linear_backward(dH * U, up)",
       "activation_backward(dH * U, activation)", "activation_backward(dH * G, activation)"),
-    M("np.block", "slope twin", "gate: dX through the gate forgotten", "dX = dX_up + dX_gate", "dX = dX_up"),
-    M("np.block", "twin", "gate: the activation on the wrong branch", 'inner, gate = linear_forward(X, params["W_g"])',
-      'U, gate = linear_forward(X, params["W_g"])\n        inner, up, gate = linear_forward(X, params["W_1"], params.get("b_1"))[0], gate, up',
-      'linear_backward(dH * G, up)', 'linear_backward(activation_backward(dH * U, activation), gate)',
-      'dX_gate, grads["W_g"], _ = linear_backward(activation_backward(dH * U, activation), gate)', 'dX_gate, grads["W_g"], _ = linear_backward(dH * G, up)'),
-    M("np.block", "slope twin invariant", "feed-forward: activation forgotten in the backward", "linear_backward(activation_backward(dH, activation), up)", "linear_backward(dH, up)"),
-    M("np.block", "twin invariant", "feed-forward: b_2 forgotten", 'params["W_2"], params.get("b_2"))', 'params["W_2"], 0 * params["b_2"] if "b_2" in params else None)',
+    M("np.block.feed_forward_backward", "slope twin", "gate: dX through the gate forgotten",
+      "dX = dX_up + dX_gate", "dX = dX_up"),
+    M("np.block.feed_forward_forward + feed_forward_backward + feed_forward_backward", "twin", "gate: the activation on the wrong branch",
+      'inner, gate = linear_forward(X, params["W_g"])',
+      'U, gate = linear_forward(X, params["W_g"])\n'
+      '        inner, up, gate = linear_forward(X, params["W_1"], params.get("b_1"))[0], gate, up',
+      "linear_backward(dH * G, up)", "linear_backward(activation_backward(dH * U, activation), gate)",
+      "_ = linear_backward(activation_backward(dH * U, activation), gate)", "_ = linear_backward(dH * G, up)"),
+    M("np.block.feed_forward_backward", "slope twin invariant", "feed-forward: activation forgotten in the backward",
+      "activation_backward(dH, activation)", "dH"),
+    M("np.block.feed_forward_forward + feed_forward_backward", "twin invariant", "feed-forward: b_2 forgotten",
+      'params["W_2"], params.get("b_2"))', 'params["W_2"], 0 * params["b_2"] if "b_2" in params else None)',
       '"b_2": db_2', '"b_2": None if db_2 is None else 0 * db_2'),
-    M("np.block", "slope twin invariant", "feed-forward: b_2 gets no gradient", '"b_2": db_2', '"b_2": None if db_2 is None else 0 * db_2'),
-    M("np.block", "invariant", "dropout: what is left not scaled up", " * X.dtype.type(1 / (1 - p))", ""),
-    M("np.block", "invariant", "dropout: scaled by p", "type(1 / (1 - p))", "type(1 / p)"),
-    M("np.block", "invariant", "dropout: p is what stays", ">= p).astype", "< p).astype"),
-    M("np.block", "invariant", "dropout: drawn anew in the backward", "else dY * cache.keep", "else dY * np.random.default_rng(1).permutation(cache.keep.ravel()).reshape(dY.shape)"),
-    M("np.block", "invariant", "dropout: nothing dropped in the backward", "else dY * cache.keep", "else dY"),
-    M("np.block", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
-    M("np.block", "invariant", "dropout: without rng, one all the same", "if rng is None or p == 0:", "rng = rng or np.random.default_rng()\n    if p == 0:"),
-    M("np.block", "invariant", "cross-attention does not drop", 'params["cross"], heads, kv_heads, memory_mask)\n        O, dropout = dropout_forward(O, p, rng)',
-      'params["cross"], heads, kv_heads, memory_mask)\n        O, dropout = dropout_forward(O, 0.0, rng)'),
-    M("np.block", "slope twin invariant", "block: self-attention forgets dM", "return dX + dY, g  # queries and memory were one array", "return dX, g"),
-    M("np.block", "invariant", "block: cross-attention after the feed-forward layer", CROSS + FEED, FEED + CROSS, FEED_BACK + CROSS_BACK,
-      CROSS_BACK.replace("(dX,", "(dY,") + FEED_BACK.replace("dY, cache", "dX if cache.cross is not None else dY, cache")),
-    M("np.block", "slope twin invariant", "block: gradients of the two norms swapped", 'dX, grads["norm_2"], grads["ff"]', 'dX, grads["norm_1"], grads["ff"]',
+    M("np.block.feed_forward_backward", "slope twin invariant", "feed-forward: b_2 gets no gradient",
+      '"b_2": db_2', '"b_2": None if db_2 is None else 0 * db_2'),
+    M("np.block.dropout_forward", "invariant", "dropout: what is left not scaled up",
+      " * X.dtype.type(1 / (1 - p))", ""),
+    M("np.block.dropout_forward", "invariant", "dropout: scaled by p", "type(1 / (1 - p))", "type(1 / p)"),
+    M("np.block.dropout_forward", "invariant", "dropout: p is what stays", ">= p).astype", "< p).astype"),
+    M("np.block.dropout_backward", "invariant", "dropout: drawn anew in the backward",
+      "else dY * cache.keep", "else dY * np.random.default_rng(1).permutation(cache.keep.ravel()).reshape(dY.shape)"),
+    M("np.block.dropout_backward", "invariant", "dropout: nothing dropped in the backward",
+      "else dY * cache.keep", "else dY"),
+    M("np.block.dropout_forward", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
+    M("np.block.dropout_forward", "invariant", "dropout: without rng, one all the same",
+      "if rng is None or p == 0:", "rng = rng or np.random.default_rng()\n    if p == 0:"),
+    M("np.block.block_forward", "invariant", "cross-attention does not drop",
+      "memory_mask)\n        O, dropout = dropout_forward(O, p, rng)",
+      "memory_mask)\n        O, dropout = dropout_forward(O, 0.0, rng)"),
+    M("np.block.block_backward", "slope twin invariant", "block: self-attention forgets dM",
+      "dX + dY, g  # queries and memory were one array", "dX, g"),
+    M("np.block.block_forward + block_backward", "invariant", "block: cross-attention after the feed-forward layer",
+      "    if M is not None:\n"
+      '        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)\n'
+      '    X, ff = residual_forward(X, params["norm_2"], feed',
+      '    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)\n'
+      "    if M is not None:\n"
+      '        X, cross = residual_forward(X, params["norm_c"], cross_attend',
+      '    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)\n'
+      "    if cache.cross is not None:\n"
+      '        dX, grads["norm_c"], grads["cross"] = residual_backward(dX, cache.cross, cross_back',
+      "    if cache.cross is not None:\n"
+      '        dX, grads["norm_c"], grads["cross"] = residual_backward(dY, cache.cross, cross_back)\n'
+      '    dX, grads["norm_2"], grads["ff"] = residual_backward(dX if cache.cross is not None else dY, '
+      "cache.ff, feed_back"),
+    M("np.block.block_backward", "slope twin invariant", "block: gradients of the two norms swapped",
+      'dX, grads["norm_2"], grads["ff"]', 'dX, grads["norm_1"], grads["ff"]',
       'dX, grads["norm_1"], grads["attention"]', 'dX, grads["norm_2"], grads["attention"]'),
-    M("np.block", "twin invariant", "block: mask not handed on", 'params["attention"], heads, kv_heads, mask, position, base)', 'params["attention"], heads, kv_heads, None, position, base)'),
-    M("np.block", "twin", "block: position not handed on", 'params["attention"], heads, kv_heads, mask, position, base)', 'params["attention"], heads, kv_heads, mask)'),
-    M("np.block", "invariant", "block: memory's mask not handed on", 'params["cross"], heads, kv_heads, memory_mask)', 'params["cross"], heads, kv_heads)'),
-    M("np.block", "twin invariant", "block: always pre", "attend, wiring, alpha, eps)\n    cross", 'attend, "pre", alpha, eps)\n    cross'),
-    M("np.block", "twin invariant", "block: the stream doubled before the feed-forward layer", "feed, wiring, alpha, eps)", "feed, wiring, 2 * alpha, eps)"),
-    M("np.block", "twin", "block: ε not handed on", "feed, wiring, alpha, eps)", "feed, wiring, alpha)"),
-    M("np.block", "slope twin invariant", "block: dX of the feed-forward layer not handed back", "residual_backward(dX, cache.attention, attend_back)", "residual_backward(dY, cache.attention, attend_back)"),
-    M("np.block", "slope invariant", "block: written into the stream", '    X, attention = residual_forward(X,', '    X *= 1 + 1e-3\n    X, attention = residual_forward(X,'),
-    M("np.block", "twin invariant", "feed-forward: tokens mixed by a reshape, consistently", 'guard.feed_forward("feed_forward", X, params)',
-      'X = X.mT.reshape(X.shape)', "    return dX, {name: g for name, g in grads.items() if g is not None}\n\n\nclass DropoutCache",
-      "    dX = dX.reshape(*dX.shape[:-2], *dX.shape[:-3:-1]).mT\n    return dX, {name: g for name, g in grads.items() if g is not None}\n\n\nclass DropoutCache"),
-    M("pt.block", "invariant", "GELU by tanh: the exact one", 'F.gelu(X, approximate="tanh")', "F.gelu(X)"),
-    M("pt.block", "twin invariant", "gate: the activation on the wrong branch", 'f(linear(X, params["W_g"]), activation) * U if', 'f(U, activation) * linear(X, params["W_g"]) if'),
-    M("pt.block", "twin invariant", "b_2 forgotten", 'params["W_2"], params.get("b_2"))', 'params["W_2"])'),
-    M("pt.block", "invariant", "module: α not handed on", '"wiring": wiring, "alpha": alpha,', '"wiring": wiring,'),
-    M("pt.block", "invariant", "module: drops in evaluation", "p = self.p if self.training else 0.0", "p = self.p"),
-    M("pt.block", "invariant", "module: RMSNorm for LayerNorm", "norm = RMSNorm if rms else LayerNorm", "norm = RMSNorm"),
-    M("pt.block", "invariant", "dropout: in evaluation too", "return F.dropout(X, p, training)", "return F.dropout(X, p)"),
-    M("pt.block", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
-    M("pt.block", "invariant", "cross-attention does not drop", 'F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p)', 'multihead(Y, M, params["cross"], heads, kv_heads, memory_mask)'),
-    M("pt.block", "invariant", "cross-attention after the feed-forward layer", "    X = residual(X, params[\"norm_1\"], attend, wiring, alpha, eps)\n",
-      "    X = residual(X, params[\"norm_1\"], attend, wiring, alpha, eps)\n    if M is not None:\n        X = residual(X, params[\"norm_2\"], feed, wiring, alpha, eps)\n        return residual(X, params[\"norm_c\"], cross_attend, wiring, alpha, eps)\n"),
+    M("np.block.block_forward", "twin invariant", "block: mask not handed on", "kv_heads, mask, ", "kv_heads, None, "),
+    M("np.block.block_forward", "twin", "block: position not handed on", ", position, base", ""),
+    M("np.block.block_forward", "invariant", "block: memory's mask not handed on", ", memory_mask", ""),
+    M("np.block.block_forward", "twin invariant", "block: always pre",
+      "attend, wiring, alpha, eps)\n    cross", 'attend, "pre", alpha, eps)\n    cross'),
+    M("np.block.block_forward", "twin invariant", "block: the stream doubled before the feed-forward layer",
+      "feed, wiring, alpha, eps)", "feed, wiring, 2 * alpha, eps)"),
+    M("np.block.block_forward", "twin", "block: ε not handed on", "feed, wiring, alpha, eps)", "feed, wiring, alpha)"),
+    M("np.block.block_backward", "slope twin invariant", "block: dX of the feed-forward layer not handed back",
+      "residual_backward(dX, cache.attention", "residual_backward(dY, cache.attention"),
+    M("np.block.block_forward", "slope invariant", "block: written into the stream",
+      "    X, attention = residual_forward(X,", "    X *= 1 + 1e-3\n    X, attention = residual_forward(X,"),
+    M("np.block.feed_forward_forward + feed_forward_backward", "twin invariant", "feed-forward: tokens mixed by a reshape, consistently",
+      'guard.feed_forward("feed_forward", X, params', "X = X.mT.reshape(X.shape",
+      "    return dX, {", "    dX = dX.reshape(*dX.shape[:-2], *dX.shape[:-3:-1]).mT\n    return dX, {"),
+    M("pt.block.ACTIVATIONS", "invariant", "GELU by tanh: the exact one", 'F.gelu(X, approximate="tanh")', "F.gelu(X)"),
+    M("pt.block.feed_forward", "twin invariant", "gate: the activation on the wrong branch",
+      'linear(X, params["W_g"]), activation) * U', 'U, activation) * linear(X, params["W_g"])'),
+    M("pt.block.feed_forward", "twin invariant", "b_2 forgotten",
+      'params["W_2"], params.get("b_2"))', 'params["W_2"])'),
+    M("pt.block.Block.__init__", "invariant", "module: α not handed on",
+      '"wiring": wiring, "alpha": alpha,', '"wiring": wiring,'),
+    M("pt.block.Block.forward", "invariant", "module: drops in evaluation",
+      "p = self.p if self.training else 0.0", "p = self.p"),
+    M("pt.block.Block.__init__", "invariant", "module: RMSNorm for LayerNorm",
+      "norm = RMSNorm if rms else LayerNorm", "norm = RMSNorm"),
+    M("pt.block.dropout", "invariant", "dropout: in evaluation too",
+      "return F.dropout(X, p, training)", "return F.dropout(X, p)"),
+    M("pt.block.dropout", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
+    M("pt.block.block", "invariant", "cross-attention does not drop",
+      'F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p',
+      'multihead(Y, M, params["cross"], heads, kv_heads, memory_mask'),
+    M("pt.block.block", "invariant", "cross-attention after the feed-forward layer",
+      ", attend, wiring, alpha, eps)\n",
+      ", attend, wiring, alpha, eps)\n"
+      "    if M is not None:\n"
+      '        X = residual(X, params["norm_2"], feed, wiring, alpha, eps)\n'
+      '        return residual(X, params["norm_c"], cross_attend, wiring, alpha, eps)\n'),
 ]
-
-install(globals(), "block", TWINS, INVARIANTS, MUTANTS)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (the table of mutants)
 """The checks check themselves: planted errors are found, named and measured; and what is zero is forgiven."""
 
 from functools import partial
@@ -7,7 +6,6 @@ import numpy as np
 import torch
 from invariants import near, normal, raises, rng
 from mutants import M
-from proofs import install
 
 TWINS = []
 
@@ -138,46 +136,51 @@ INVARIANTS = {
                      parity_knows_an_input_without_influence],
 }
 
-MUTANTS = [
-    M("np.gradcheck", "invariant", "relative error: sign kept", "gap = np.abs(a - b).max", "gap = (a - b).max"),
-    M("np.gradcheck", "invariant", "relative error: as a share of one side only",
-      "max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)", "max(np.abs(a).max(initial=0.0), floor)"),
-    M("np.gradcheck", "invariant", "relative error: floor ignored",
+WRONG = [
+    M("np.gradcheck.relative_error", "invariant", "relative error: sign kept",
+      "gap = np.abs(a - b).max", "gap = (a - b).max"),
+    M("np.gradcheck.relative_error", "invariant", "relative error: as a share of one side only",
+      "np.abs(b).max(initial=0.0), ", ""),
+    M("np.gradcheck.relative_error", "invariant", "relative error: floor ignored",
       "np.abs(b).max(initial=0.0), floor)", "np.abs(b).max(initial=0.0))"),
-    M("np.gradcheck", "invariant", "relative error: absolute", "float(gap / size)", "float(gap)"),
-    M("np.gradcheck", "invariant", "relative error: NaN let through",
+    M("np.gradcheck.relative_error", "invariant", "relative error: absolute", "float(gap / size)", "float(gap)"),
+    M("np.gradcheck.relative_error", "invariant", "relative error: NaN let through",
       '    guard.finite("relative_error", a=a, b=b, floor=np.asarray(floor))\n', ""),
-    M("np.gradcheck", "invariant", "relative error: shapes broadcast",
+    M("np.gradcheck.relative_error", "invariant", "relative error: shapes broadcast",
       '    guard.shape("relative_error", "b", b.shape, a.shape)\n', ""),
-    M("np.gradcheck", "invariant", "slope: forward difference",
-      "X[i] = here - h", "X[i] = here", "/ (2 * h)", "/ h"),
-    M("np.gradcheck", "invariant", "slope: divided by h for 2h", "/ (2 * h)", "/ h"),
-    M("np.gradcheck", "invariant", "slope: upstream ignored", "((above - below) * dY)", "(above - below)"),
-    M("np.gradcheck", "invariant", "slope: entry not put back", "        X[i] = here\n", ""),
-    M("np.gradcheck", "invariant", "slope: two views of one array", "np.asarray(f(X)).copy()", "np.asarray(f(X))"),
-    M("np.gradcheck", "invariant", "slope: moves the caller's array", "X, dX = X.copy(), ", "X, dX = X, "),
-    M("np.gradcheck", "invariant", "gradcheck: upstream of all ones",
+    M("np.gradcheck.numerical_gradient", "invariant", "slope: forward difference",
+      "X[i] = here - h", "X[i] = here",
+      "/ (2 * h)", "/ h"),
+    M("np.gradcheck.numerical_gradient", "invariant", "slope: divided by h for 2h", "/ (2 * h)", "/ h"),
+    M("np.gradcheck.numerical_gradient", "invariant", "slope: upstream ignored",
+      "((above - below) * dY)", "(above - below)"),
+    M("np.gradcheck.numerical_gradient", "invariant", "slope: entry not put back", "        X[i] = here\n", ""),
+    M("np.gradcheck.numerical_gradient", "invariant", "slope: two views of one array",
+      "np.asarray(f(X)).copy()", "np.asarray(f(X))"),
+    M("np.gradcheck.numerical_gradient", "invariant", "slope: moves the caller's array",
+      "X, dX = X.copy(), ", "X, dX = X, "),
+    M("np.gradcheck.gradcheck", "invariant", "gradcheck: upstream of all ones",
       "dOut = rng.normal(size=np.shape(out))", "dOut = np.ones(np.shape(out))"),
-    M("np.gradcheck", "invariant", "gradcheck: no floor", "slope[name], floor)", "slope[name])"),
-    M("np.gradcheck", "invariant", "gradcheck: floor a thousand times the largest", "1e-3 * max", "1e3 * max"),
-    M("np.gradcheck", "invariant", "gradcheck: slope against itself",
+    M("np.gradcheck.gradcheck", "invariant", "gradcheck: no floor", "slope[name], floor)", "slope[name])"),
+    M("np.gradcheck.gradcheck", "invariant", "gradcheck: floor a thousand times the largest",
+      "1e-3 * max", "1e3 * max"),
+    M("np.gradcheck.gradcheck", "invariant", "gradcheck: slope against itself",
       "relative_error(hand[name]", "relative_error(slope[name]"),
-    M("np.gradcheck", "invariant", "gradcheck: one error for all",
-      "return {name: relative_error(hand[name], slope[name], floor) for name in leaves}",
-      "errors = [relative_error(hand[k], slope[k], floor) for k in leaves]\n    return {k: max(errors) for k in leaves}"),
-    M("np.gradcheck", "invariant", "gradients: shapes not compared",
-      '        guard.shape(where, f"d{name}", got[name], expected)\n', "        pass\n"),
-    M("np.gradcheck", "invariant", "gradients: surplus inputs let through",
+    M("np.gradcheck.gradcheck", "invariant", "gradcheck: one error for all",
+      "return {name: relative_error(hand[name], slope[name], floor) for name",
+      "errors = [relative_error(hand[k], slope[k], floor) for k in leaves]\n    return {k: max(errors) for k"),
+    M("np.gradcheck.named_gradients", "invariant", "gradients: shapes not compared",
+      '        guard.shape(where, f"d{name}", got[name], expected)', "        pass"),
+    M("np.gradcheck.named_gradients", "invariant", "gradients: surplus inputs let through",
       "if len(grads) != len(inputs):", "if len(grads) > len(inputs):",
       "zip(inputs, grads, strict=True)", "zip(inputs, grads, strict=False)"),
-    M("pt.gradcheck", "invariant", "upstream of all ones",
+    M("pt.gradcheck.parity", "invariant", "upstream of all ones",
       "dOut = rng.normal(size=np.shape(out))", "dOut = np.ones(np.shape(out))"),
-    M("pt.gradcheck", "invariant", "outputs not compared",
-      'relative_error(np.asarray(out), twin.detach().numpy())', "0.0"),
-    M("pt.gradcheck", "invariant", "autograd against itself", "relative_error(hand[name]", "relative_error(auto[name]"),
-    M("pt.gradcheck", "invariant", "no floor", "auto[name], floor)", "auto[name])"),
-    M("pt.gradcheck", "invariant", "an input without influence has no gradient",
+    M("pt.gradcheck.parity", "invariant", "outputs not compared",
+      "relative_error(np.asarray(out), twin.detach().numpy())", "0.0"),
+    M("pt.gradcheck.parity", "invariant", "autograd against itself",
+      "relative_error(hand[name]", "relative_error(auto[name]"),
+    M("pt.gradcheck.parity", "invariant", "no floor", "auto[name], floor)", "auto[name])"),
+    M("pt.gradcheck.parity", "invariant", "an input without influence has no gradient",
       "(torch.zeros_like(x) if x.grad is None else x.grad)", "x.grad"),
 ]
-
-install(globals(), "gradcheck", TWINS, INVARIANTS, MUTANTS)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (the table of mutants)
 """The linear pieces: slopes, twins, adjoints that hold to the last bit, and rows that are counted."""
 
 import math
@@ -11,7 +10,7 @@ from byhand.np import linear as np_linear
 from hypothesis.extra import numpy as hnp
 from invariants import examples, matches_numpy, near, normal, rng, same
 from mutants import M
-from proofs import habits, install, torch_habits
+from proofs import habits, torch_habits
 from twins import IDS, LEAD, Case, Spec, pair
 
 
@@ -156,46 +155,56 @@ INVARIANTS = {
     "pt.linear": [*torch_habits(TWINS), linear_module_is_linear_function],
 }
 
-MUTANTS = [
-    M("np.linear", "slope twin invariant", "matmul: gradient divided by the batch", "dX = dZ @ Y.mT", "dX = dZ @ Y.mT / len(dZ)"),
-    M("np.linear", "slope twin invariant", "matmul: one factor treated as a constant", "dY = X.mT @ dZ", "dY = np.zeros_like(Y)"),
-    M("np.linear", "slope twin invariant", "linear: the inverse for the transpose", "dX = (drows @ W.mT)", "dX = (drows @ np.linalg.pinv(W))"),
-    M("np.linear", "slope twin invariant", "linear: dW averaged over tokens", "dW = rows.mT @ drows", "dW = rows.mT @ drows / len(rows)"),
-    M("np.linear", "slope twin invariant", "linear: db summed over the wrong axis", "drows.sum(axis=0) if", "drows.sum(axis=1) if"),
-    M("np.linear", "slope twin invariant", "linear: db taken from the last token only", "drows.sum(axis=0) if", "drows[-1] if"),
-    M("np.linear", "slope twin invariant", "linear: db forgotten", "db = drows.sum(axis=0) if has_bias else None", "db = None"),
-    M("np.linear", "invariant", "linear: rows read in memory order, not in index order",
+WRONG = [
+    M("np.linear.matmul_backward", "slope twin invariant", "matmul: gradient divided by the batch",
+      "dX = dZ @ Y.mT", "dX = dZ @ Y.mT / len(dZ)"),
+    M("np.linear.matmul_backward", "slope twin invariant", "matmul: one factor treated as a constant",
+      "dY = X.mT @ dZ", "dY = np.zeros_like(Y)"),
+    M("np.linear.linear_backward", "slope twin invariant", "linear: the inverse for the transpose",
+      "dX = (drows @ W.mT)", "dX = (drows @ np.linalg.pinv(W))"),
+    M("np.linear.linear_backward", "slope twin invariant", "linear: dW averaged over tokens",
+      "dW = rows.mT @ drows", "dW = rows.mT @ drows / len(rows)"),
+    M("np.linear.linear_backward", "slope twin invariant", "linear: db summed over the wrong axis",
+      "drows.sum(axis=0) if", "drows.sum(axis=1) if"),
+    M("np.linear.linear_backward", "slope twin invariant", "linear: db taken from the last token only",
+      "drows.sum(axis=0) if", "drows[-1] if"),
+    M("np.linear.linear_backward", "slope twin invariant", "linear: db forgotten",
+      "db = drows.sum(axis=0) if has_bias else None", "db = None"),
+    M("np.linear.linear_backward", "invariant", "linear: rows read in memory order, not in index order",
       "rows, drows = X.reshape(-1, W.shape[0])", "rows, drows = X.ravel(order='K').reshape(-1, W.shape[0])"),
-    M("np.linear", "slope twin invariant", "add: written into its input", "return X + b, Add", "X += b\n    return X, Add"),
-    M("np.linear", "slope twin invariant", "add: db not summed, only one slice of dY",
+    M("np.linear.add_forward", "slope twin invariant", "add: written into its input",
+      "return X + b, Add", "X += b\n    return X, Add"),
+    M("np.linear.unbroadcast", "slope twin invariant", "add: db not summed, only one slice of dY",
       "dY.sum(axis=repeated, keepdims=True)", "dY.max(axis=repeated, keepdims=True)"),
-    M("np.linear", "slope twin invariant", "unbroadcast: mean for sum",
+    M("np.linear.unbroadcast", "slope twin invariant", "unbroadcast: mean for sum",
       "dY.sum(axis=repeated, keepdims=True)", "dY.mean(axis=repeated, keepdims=True)"),
-    M("np.linear", "slope twin invariant", "gather: ids counted from one, the last one wraps",
-      "    return E[ids], GatherCache(ids", "    ids = np.asarray((ids + 1) % E.shape[0])\n    return E[ids], GatherCache(ids"),
-    M("np.linear", "slope twin invariant", "gather: a repeated id counts once", "np.add.at(Z, ids, Y)", "Z[ids] += Y"),
-    M("np.linear", "slope twin invariant", "scatter_add: sorted by id, order never restored",
-      "gather_forward(dZ, cache.ids)[0]", "gather_forward(dZ, np.sort(cache.ids, axis=None).reshape(cache.ids.shape))[0]"),
-    M("np.linear", "invariant", "scatter_add: float64 whatever came", "np.zeros((size, Y.shape[-1]), Y.dtype)",
-      "np.zeros((size, Y.shape[-1]))"),
-    M("np.linear", "invariant", "init: standard deviation 1/d_in, not variance",
+    M("np.linear.gather_forward", "slope twin invariant", "gather: ids counted from one, the last one wraps",
+      "    return E[ids], GatherCache(ids",
+      "    ids = np.asarray((ids + 1) % E.shape[0])\n    return E[ids], GatherCache(ids"),
+    M("np.linear.scatter_add_forward", "slope twin invariant", "gather: a repeated id counts once",
+      "np.add.at(Z, ids, Y)", "Z[ids] += Y"),
+    M("np.linear.scatter_add_backward", "slope twin invariant", "scatter_add: sorted by id, order never restored",
+      "gather_forward(dZ, cache.ids)[0]",
+      "gather_forward(dZ, np.sort(cache.ids, axis=None).reshape(cache.ids.shape))[0]"),
+    M("np.linear.scatter_add_forward", "invariant", "scatter_add: float64 whatever came",
+      "np.zeros((size, Y.shape[-1]), Y.dtype)", "np.zeros((size, Y.shape[-1]))"),
+    M("np.linear.init_linear", "invariant", "init: standard deviation 1/d_in, not variance",
       "scale=1 / math.sqrt(d_in)", "scale=1 / d_in"),
-    M("pt.linear", "twin", "matmul: one factor cut from the graph", "return X @ Y", "return X @ Y.detach()"),
-    M("pt.linear", "twin invariant", "linear: bias forgotten", "Y = Y + b", "Y = Y + 0 * b"),
-    M("pt.linear", "twin", "add: bias cut from the graph", "return X + b", "return X + b.detach()"),
-    M("pt.linear", "twin", "unbroadcast: mean for sum", "return dY.sum_to_size(shape)",
-      "return dY.sum_to_size(shape) * (math.prod(shape) / dY.numel())"),
-    M("pt.linear", "twin", "gather: ids counted from one", "return E[ids]", "return E[ids - 1]"),
-    M("pt.linear", "twin", "scatter_add: a repeated id counts once", ".index_add(0,", ".index_copy(0,"),
-    M("pt.linear", "invariant", "scatter_add: zeros made on the CPU",
+    M("pt.linear.matmul", "twin", "matmul: one factor cut from the graph", "return X @ Y", "return X @ Y.detach()"),
+    M("pt.linear.linear", "twin invariant", "linear: bias forgotten", "Y = Y + b", "Y = Y + 0 * b"),
+    M("pt.linear.add", "twin", "add: bias cut from the graph", "return X + b", "return X + b.detach()"),
+    M("pt.linear.unbroadcast", "twin", "unbroadcast: mean for sum",
+      "return dY.sum_to_size(shape)", "return dY.sum_to_size(shape) * (math.prod(shape) / dY.numel())"),
+    M("pt.linear.gather", "twin", "gather: ids counted from one", "return E[ids]", "return E[ids - 1]"),
+    M("pt.linear.scatter_add", "twin", "scatter_add: a repeated id counts once", ".index_add(0,", ".index_copy(0,"),
+    M("pt.linear.scatter_add", "invariant", "scatter_add: zeros made on the CPU",
       "Y.new_zeros(size, Y.shape[-1])", "torch.zeros(size, Y.shape[-1], dtype=Y.dtype)"),
-    M("pt.linear", "invariant", "scatter_add: zeros of the default dtype, then widened",
-      "return Y.new_zeros(size, Y.shape[-1]).index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]))",
+    M("pt.linear.scatter_add", "invariant", "scatter_add: zeros of the default dtype, then widened",
+      "return Y.new_zeros(size, Y.shape[-1]).index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]",
       "Z = torch.zeros(size, Y.shape[-1], device=Y.device).to(torch.promote_types(Y.dtype, torch.float32))\n"
-      "    return Z.index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]).to(Z.dtype))"),
-    M("pt.linear", "invariant", "Linear: bias forgotten", "return linear(X, self.W, self.b)", "return linear(X, self.W)"),
-    M("pt.linear", "invariant", "Linear: standard deviation 1", "torch.randn(d_in, d_out) / math.sqrt(d_in)",
-      "torch.randn(d_in, d_out)"),
+      "    return Z.index_add(0, ids.reshape(-1), Y.reshape(-1, Y.shape[-1]).to(Z.dtype"),
+    M("pt.linear.Linear.forward", "invariant", "Linear: bias forgotten",
+      "return linear(X, self.W, self.b)", "return linear(X, self.W)"),
+    M("pt.linear.Linear.__init__", "invariant", "Linear: standard deviation 1",
+      "torch.randn(d_in, d_out) / math.sqrt(d_in)", "torch.randn(d_in, d_out)"),
 ]
-
-install(globals(), "linear", TWINS, INVARIANTS, MUTANTS)

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (the table of mutants)
+# ruff: noqa: E501
 """Masks entry by entry in both halves, and a probe that finds every leak."""
 
 import math
@@ -10,7 +10,7 @@ from byhand.np.softmax import softmax_forward
 from hypothesis import strategies as st
 from invariants import examples, normal, rng, same
 from mutants import M
-from proofs import install, torch_habits
+from proofs import torch_habits
 from twins import Case, Spec, mask_of
 
 
@@ -141,40 +141,46 @@ INVARIANTS = {
                 leak_probe_is_zero_for_causal_functions, leak_probe_finds_every_leak],
 }
 
-MUTANTS = [
-    M("np.mask", "twin invariant", "causal: off by one, sees the next token",
-      "np.arange(m) <= np.arange(n)[:, None] + offset", "np.arange(m) <= np.arange(n)[:, None] + offset + 1"),
-    M("np.mask", "twin invariant", "causal: off by one, does not see itself",
-      "np.arange(m) <= np.arange(n)[:, None] + offset", "np.arange(m) < np.arange(n)[:, None] + offset"),
-    M("np.mask", "twin invariant", "causal: upper triangular",
-      "np.arange(m) <= np.arange(n)[:, None] + offset", "np.arange(m) >= np.arange(n)[:, None] + offset"),
-    M("np.mask", "twin invariant", "causal: offset forgotten", "np.arange(n)[:, None] + offset", "np.arange(n)[:, None]"),
-    M("np.mask", "twin invariant", "padding: one key too many", "np.arange(m) < lengths[:, None]", "np.arange(m) <= lengths[:, None]"),
-    M("np.mask", "twin invariant", "padding: True where it is padding",
+WRONG = [
+    M("np.mask.causal_mask", "twin invariant", "causal: off by one, sees the next token",
+      "None] + offset", "None] + offset + 1"),
+    M("np.mask.causal_mask", "twin invariant", "causal: off by one, does not see itself",
+      ") <= np.arange", ") < np.arange"),
+    M("np.mask.causal_mask", "twin invariant", "causal: upper triangular", "m) <= np.arange", "m) >= np.arange"),
+    M("np.mask.causal_mask", "twin invariant", "causal: offset forgotten",
+      "np.arange(n)[:, None] + offset", "np.arange(n)[:, None]"),
+    M("np.mask.padding_mask", "twin invariant", "padding: one key too many",
+      "np.arange(m) < lengths[:, None]", "np.arange(m) <= lengths[:, None]"),
+    M("np.mask.padding_mask", "twin invariant", "padding: True where it is padding",
       "np.arange(m) < lengths[:, None]", "np.arange(m) >= lengths[:, None]"),
-    M("np.mask", "twin invariant", "padding: on the queries", "*(1,) * (ndim - 2), m)", "*(1,) * (ndim - 3), m, 1)"),
-    M("np.mask", "twin invariant", "combine: or for and", "together & mask", "together | mask"),
-    M("np.mask", "twin invariant", "combine: only the last mask", "together & mask", "mask"),
-    M("np.mask", "twin invariant", "blind queries: any masked key is enough", "~mask.any(axis=-1)", "~mask.all(axis=-1)"),
-    M("np.mask", "twin invariant", "blind keys for blind queries", "~mask.any(axis=-1)", "~mask.any(axis=-2)"),
-    M("np.mask", "invariant", "leak probe: looks at the changed token too", "[..., :t, :]", "[..., :t + 1, :]"),
-    M("np.mask", "invariant", "leak probe: leaves token t as it was",
-      "changed[..., t:, :] = rng.normal(size=changed[..., t:, :].shape)",
-      "changed[..., t + 1:, :] = rng.normal(size=changed[..., t + 1:, :].shape)"),
-    M("np.mask", "invariant", "leak probe: sign kept", "np.abs(f(changed) - f(X))", "(f(changed) - f(X))"),
-    M("np.mask", "invariant", "leak probe: writes into X", "changed = X.copy()", "changed = X"),
-    M("pt.mask", "twin invariant", "causal: sees the next token", ".tril(offset)", ".tril(offset + 1)"),
-    M("pt.mask", "twin invariant", "causal: upper triangular", ".tril(offset)", ".triu(offset)"),
-    M("pt.mask", "invariant", "causal: device forgotten", "dtype=torch.bool, device=device)", "dtype=torch.bool)"),
-    M("pt.mask", "invariant", "padding: positions made on the CPU",
+    M("np.mask.padding_mask", "twin invariant", "padding: on the queries",
+      "*(1,) * (ndim - 2), m)", "*(1,) * (ndim - 3), m, 1)"),
+    M("np.mask.combine_masks", "twin invariant", "combine: or for and", "together & mask", "together | mask"),
+    M("np.mask.combine_masks", "twin invariant", "combine: only the last mask", "together & mask", "mask"),
+    M("np.mask.fully_masked_rows", "twin invariant", "blind queries: any masked key is enough",
+      "~mask.any(axis=-1)", "~mask.all(axis=-1)"),
+    M("np.mask.fully_masked_rows", "twin invariant", "blind keys for blind queries",
+      "~mask.any(axis=-1)", "~mask.any(axis=-2)"),
+    M("np.mask.leak_probe", "invariant", "leak probe: looks at the changed token too",
+      "[..., :t, :]", "[..., :t + 1, :]"),
+    M("np.mask.leak_probe", "invariant", "leak probe: leaves token t as it was",
+      ":, :] = rng.normal(size=changed[..., t", " + 1:, :] = rng.normal(size=changed[..., t + 1"),
+    M("np.mask.leak_probe", "invariant", "leak probe: sign kept", "np.abs(f(changed) - f(X))", "(f(changed) - f(X))"),
+    M("np.mask.leak_probe", "invariant", "leak probe: writes into X", "changed = X.copy()", "changed = X"),
+    M("pt.mask.causal_mask", "twin invariant", "causal: sees the next token", ".tril(offset)", ".tril(offset + 1)"),
+    M("pt.mask.causal_mask", "twin invariant", "causal: upper triangular", ".tril(offset)", ".triu(offset)"),
+    M("pt.mask.causal_mask", "invariant", "causal: device forgotten",
+      "dtype=torch.bool, device=device)", "dtype=torch.bool)"),
+    M("pt.mask.padding_mask", "invariant", "padding: positions made on the CPU",
       "torch.arange(m, device=lengths.device)", "torch.arange(m)"),
-    M("pt.mask", "twin invariant", "padding: one key too many", ") < lengths[:, None]", ") <= lengths[:, None]"),
-    M("pt.mask", "twin invariant", "combine: or for and", "together & mask", "together | mask"),
-    M("pt.mask", "twin invariant", "blind queries: any masked key is enough", "~mask.any(dim=-1)", "~mask.all(dim=-1)"),
-    M("pt.mask", "invariant", "leak probe: looks at the changed token too", "[..., :t, :]", "[..., :t + 1, :]"),
-    M("pt.mask", "invariant", "leak probe: changes nothing", "new.to(X.device)", "changed[..., t:, :]"),
-    M("pt.mask", "invariant", "leak probe: writes into X", "changed = X.clone()", "changed = X"),
-    M("pt.mask", "invariant", "leak probe: sign kept", ".abs().max().item()", ".max().item()"),
+    M("pt.mask.padding_mask", "twin invariant", "padding: one key too many",
+      ") < lengths[:, None]", ") <= lengths[:, None]"),
+    M("pt.mask.combine_masks", "twin invariant", "combine: or for and", "together & mask", "together | mask"),
+    M("pt.mask.fully_masked_rows", "twin invariant", "blind queries: any masked key is enough",
+      "~mask.any(dim=-1)", "~mask.all(dim=-1)"),
+    M("pt.mask.leak_probe", "invariant", "leak probe: looks at the changed token too",
+      "[..., :t, :]", "[..., :t + 1, :]"),
+    M("pt.mask.leak_probe", "invariant", "leak probe: changes nothing", "new.to(X.device)", "changed[..., t:, :]"),
+    M("pt.mask.leak_probe", "invariant", "leak probe: writes into X", "changed = X.clone()", "changed = X"),
+    M("pt.mask.leak_probe", "invariant", "leak probe: sign kept", ".abs().max().item()", ".max().item()"),
 ]
-
-install(globals(), "mask", TWINS, INVARIANTS, MUTANTS)

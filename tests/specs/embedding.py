@@ -13,7 +13,7 @@ from byhand.np.linear import init_linear
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from invariants import near, normal, raises, rng, same
 from mutants import M
-from proofs import habits, install
+from proofs import habits
 from twins import IDS, Case, Spec
 
 IMAGES = [((4, 6, 3), 2), ((2, 6, 4, 3), 2), ((3, 2, 6, 9, 2), 3), ((2, 3, 5, 4), 1)]  # (…, height, width, channels)
@@ -174,54 +174,74 @@ INVARIANTS = {
     "pt.embedding": [torch_modules_are_the_functions],
 }
 
-MUTANTS = [
-    M("np.embedding", "slope twin invariant", "scale forgotten in the backward",
-      "return cache.scale * gather_backward(dX, cache.gather)", "return gather_backward(dX, cache.gather)"),
-    M("np.embedding", "slope twin invariant", "scale squared in the backward",
+WRONG = [
+    M("np.embedding.embedding_backward", "slope twin invariant", "scale forgotten in the backward",
+      "cache.scale * ", ""),
+    M("np.embedding.embedding_backward", "slope twin invariant", "scale squared in the backward",
       "return cache.scale * gather_backward", "return cache.scale * cache.scale * gather_backward"),
-    M("np.embedding", "invariant", "a NumPy scale makes float64", "return float(scale) * X,", "return scale * X,"),
-    M("np.embedding", "slope twin invariant", "dE averaged over tokens",
+    M("np.embedding.embedding_forward", "invariant", "a NumPy scale makes float64",
+      "return float(scale) * X,", "return scale * X,"),
+    M("np.embedding.unembed_backward", "slope twin invariant", "dE averaged over tokens",
       ".mT @ X.reshape(-1, E.shape[1])", ".mT @ X.reshape(-1, E.shape[1]) / (X.size // X.shape[-1] + 1)"),
-    M("np.embedding", "slope twin invariant", "tied: scoring sends E nothing", "return dlogits @ E, dE", "return dlogits @ E, 0 * dE"),
-    M("np.embedding", "invariant", "tokens read in memory order", "@ X.reshape(-1, E.shape[1])", "@ X.ravel(order='K').reshape(-1, E.shape[1])"),
-    M("np.embedding", "slope twin invariant", "scale written into the upstream", "    return cache.scale * gather_backward(dX, cache.gather)",
-      "    dX *= cache.scale\n    return gather_backward(dX, cache.gather)"),
-    M("np.embedding", "twin invariant", "cosine without the lengths", "return X / np.where(size == 0, 1, size)", "return X"),
-    M("np.embedding", "twin invariant", "cosine: lengths over the wrong axis", "axis=-1, keepdims=True)\n        return X",
-      "axis=0, keepdims=True)\n        return X"),
-    M("np.embedding", "twin", "cosine: a row of zeros divided by zero", "np.where(size == 0, 1, size)", "size"),
-    M("np.embedding", "twin invariant", "nearest: worst first", "np.argsort(-similarity", "np.argsort(similarity"),
-    M("np.embedding", "twin invariant", "nearest: excluded rows stay", "order = order[~np.isin(order, left_out)]", "pass"),
-    M("np.embedding", "slope twin", "skip-gram: drawn words pulled, not pushed",
+    M("np.embedding.unembed_backward", "slope twin invariant", "tied: scoring sends E nothing",
+      "return dlogits @ E, dE", "return dlogits @ E, 0 * dE"),
+    M("np.embedding.unembed_backward", "invariant", "tokens read in memory order",
+      "@ X.reshape(-1, E.shape[1])", "@ X.ravel(order='K').reshape(-1, E.shape[1])"),
+    M("np.embedding.embedding_backward", "slope twin invariant", "scale written into the upstream",
+      "    return cache.scale *", "    dX *= cache.scale\n    return"),
+    M("np.embedding.cosine_similarity", "twin invariant", "cosine without the lengths",
+      "return X / np.where(size == 0, 1, size)", "return X"),
+    M("np.embedding.cosine_similarity", "twin invariant", "cosine: lengths over the wrong axis",
+      "axis=-1, keepdims", "axis=0, keepdims"),
+    M("np.embedding.cosine_similarity", "twin", "cosine: a row of zeros divided by zero",
+      "np.where(size == 0, 1, size)", "size"),
+    M("np.embedding.nearest", "twin invariant", "nearest: worst first",
+      "np.argsort(-similarity", "np.argsort(similarity"),
+    M("np.embedding.nearest", "twin invariant", "nearest: excluded rows stay",
+      "order = order[~np.isin(order, left_out)]", "pass"),
+    M("np.embedding.sgns_backward", "slope twin", "skip-gram: drawn words pulled, not pushed",
       "ds = float(dL) / centres.size * sign * -", "ds = float(dL) / centres.size * -"),
-    M("np.embedding", "slope twin", "skip-gram: σ(z) for σ(−z)", "-np.exp(-np.logaddexp(0, z))", "-np.exp(-np.logaddexp(0, -z))"),
-    M("np.embedding", "slope twin", "skip-gram: gradient not divided by the pairs",
+    M("np.embedding.sgns_backward", "slope twin", "skip-gram: σ(z) for σ(−z)",
+      "-np.exp(-np.logaddexp(0, z))", "-np.exp(-np.logaddexp(0, -z))"),
+    M("np.embedding.sgns_backward", "slope twin", "skip-gram: gradient not divided by the pairs",
       "float(dL) / centres.size * sign", "float(dL) * sign"),
-    M("np.embedding", "twin invariant", "skip-gram: mean over the drawn words too",
+    M("np.embedding.sgns_forward + sgns_backward", "twin invariant", "skip-gram: mean over the drawn words too",
       "L = np.logaddexp(0, -z).sum() / centres.size", "L = np.logaddexp(0, -z).sum() / z.size",
       "float(dL) / centres.size * sign", "float(dL) / z.size * sign"),
-    M("np.embedding", "slope twin", "skip-gram: a word drawn twice counts once",
-      "gather_backward(dw, GatherCache(others, size))", "_once(dw, others, size)",
-      "class PatchEmbeddingCache", "def _once(dw, ids, size):\n    Z = np.zeros((size, dw.shape[-1]), dw.dtype)\n    Z[ids] += dw\n"
-      "    return Z\n\n\nclass PatchEmbeddingCache"),
-    M("np.embedding", "invariant", "skip-gram: log(1 + e^−z) overflows", "np.logaddexp(0, -z).sum()", "np.log(1 + np.exp(-z)).sum()"),
-    M("np.embedding", "slope twin invariant", "patches: bias forgotten", "linear_forward(squares, W, b)", "linear_forward(squares, W, 0 * b)"),
-    M("np.embedding", "slope twin invariant", "patches: height and width exchanged on the way back",
+    M("np.embedding.sgns_backward + PatchEmbeddingCache", "slope twin", "skip-gram: a word drawn twice counts once",
+      "gather_backward(dw, GatherCache(others, size)", "_once(dw, others, size",
+      "class PatchEmbeddingCache",
+      "def _once(dw, ids, size):\n"
+      "    Z = np.zeros((size, dw.shape[-1]), dw.dtype)\n"
+      "    Z[ids] += dw\n"
+      "    return Z\n\n\n"
+      "class PatchEmbeddingCache"),
+    M("np.embedding.sgns_forward", "invariant", "skip-gram: log(1 + e^−z) overflows",
+      "np.logaddexp(0, -z).sum()", "np.log(1 + np.exp(-z)).sum()"),
+    M("np.embedding.patch_embedding_forward", "slope twin invariant", "patches: bias forgotten",
+      "linear_forward(squares, W, b)", "linear_forward(squares, W, 0 * b)"),
+    M("np.embedding.patch_embedding_backward", "slope twin invariant", "patches: height and width exchanged on the way back",
       "patchify_backward(dsquares, cache.patches)",
-      "patchify_backward(dsquares, PatchifyCache(cache.patches.width, cache.patches.height, cache.patches.patch)).reshape(\n"
+      "patchify_backward(dsquares, PatchifyCache(cache.patches.width, cache.patches.height, "
+      "cache.patches.patch)).reshape(\n"
       "        *dsquares.shape[:-2], cache.patches.height, cache.patches.width, -1)"),
-    M("np.embedding", "slope twin invariant", "patches: the images get no gradient",
-      "return patchify_backward(dsquares, cache.patches)", "return 0 * patchify_backward(dsquares, cache.patches)"),
-    M("np.embedding", "invariant", "init: standard deviation 1/d", "scale=1 / math.sqrt(d), size=(V, d)", "scale=1 / d, size=(V, d)"),
-    M("np.embedding", "invariant", "init: skip-gram within ±1/d", "rng.uniform(-0.5 / d, 0.5 / d", "rng.uniform(-1 / d, 1 / d"),
+    M("np.embedding.patch_embedding_backward", "slope twin invariant", "patches: the images get no gradient",
+      "return patchify_backward", "return 0 * patchify_backward"),
+    M("np.embedding.init_embedding", "invariant", "init: standard deviation 1/d",
+      "scale=1 / math.sqrt(d), size=(V, d)", "scale=1 / d, size=(V, d)"),
+    M("np.embedding.init_sgns", "invariant", "init: skip-gram within ±1/d",
+      "rng.uniform(-0.5 / d, 0.5 / d", "rng.uniform(-1 / d, 1 / d"),
     # pt.embedding
-    M("pt.embedding", "twin invariant", "scale forgotten", "return scale * F.embedding(ids, E)", "return F.embedding(ids, E)"),
-    M("pt.embedding", "twin", "skip-gram: sign of the drawn words", "F.logsigmoid(-drawn)", "F.logsigmoid(drawn)"),
-    M("pt.embedding", "twin", "cosine: one side not normalised", "F.normalize(U, dim=-1, eps=tiny) @", "U @"),
-    M("pt.embedding", "twin", "nearest: excluded rows stay", "similarity[list(exclude)] = -torch.inf", "pass"),
-    M("pt.embedding", "twin invariant", "logits from the table in reverse", "    return X @ E.mT", "    return X @ E.flip(0).mT"),
-    M("pt.embedding", "twin invariant", "patches: bias forgotten", "linear(patchify(images, patch), W, b)", "linear(patchify(images, patch), W)"),
-    M("pt.embedding", "invariant", "module: not tied", "return unembed(X, self.E)", "return unembed(X, self.E.detach().flip(0))"),
+    M("pt.embedding.embedding", "twin invariant", "scale forgotten",
+      "return scale * F.embedding(ids, E)", "return F.embedding(ids, E)"),
+    M("pt.embedding.sgns", "twin", "skip-gram: sign of the drawn words", "F.logsigmoid(-drawn)", "F.logsigmoid(drawn)"),
+    M("pt.embedding.cosine_similarity", "twin", "cosine: one side not normalised",
+      "F.normalize(U, dim=-1, eps=tiny) @", "U @"),
+    M("pt.embedding.nearest", "twin", "nearest: excluded rows stay", "similarity[list(exclude)] = -torch.inf", "pass"),
+    M("pt.embedding.unembed", "twin invariant", "logits from the table in reverse",
+      "    return X @ E.mT", "    return X @ E.flip(0).mT"),
+    M("pt.embedding.patch_embedding", "twin invariant", "patches: bias forgotten",
+      "linear(patchify(images, patch), W, b)", "linear(patchify(images, patch), W)"),
+    M("pt.embedding.Embedding.unembed", "invariant", "module: not tied",
+      "return unembed(X, self.E)", "return unembed(X, self.E.detach().flip(0))"),
 ]
-
-install(globals(), "embedding", TWINS, INVARIANTS, MUTANTS)

@@ -1,0 +1,298 @@
+# ruff: noqa: E501
+"""Proofs of the fast training step: it is the plain one, in every gradient, over many steps, whatever the pieces."""
+
+
+import numpy as np
+from byhand import tree
+from byhand.config import ModelConfig
+from byhand.init import init_model
+from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
+from byhand.np.model import decoder_backward, decoder_forward
+from byhand.np.optim import adamw_step_, decay_mask, init_state
+from invariants import arrays, near, raises, same
+from mutants import M, build
+from proofs import as_shipped
+from threadpoolctl import threadpool_limits
+from twins import GRADIENT32
+
+LEARNED = ModelConfig("decoder", vocab=11, d=12, heads=3, layers=2, d_ff=20, n_max=9, position="learned", activation="gelu_tanh")
+SINUSOIDS = ModelConfig("decoder", vocab=7, d=8, heads=2, layers=3, d_ff=13, activation="relu", eps=1e-3)
+BOUND = {np.float64: 1e-12, np.float32: GRADIENT32}  # of a gradient, in its leaf's largest value or a hundredth of all
+WAY = {np.float64: 1e-12, np.float32: 1e-5}  # of the loss after up to 20 steps, each from where the last one led
+STEPS = 20
+
+
+def fast(module):
+    """The module itself; for the passes of one piece, the step made of them."""
+    if hasattr(module, "fast_loss_and_grads"):
+        return module
+    step = build("annex.fast")
+    step.forward_, step.loss_, step.backward_ = module.forward_, module.loss_, module.backward_
+    return step
+
+
+def start(config, batch, n, dtype=np.float64, spread=0.3):
+    """Parameters with nothing at zero or one, and a batch with repeated words."""
+    rng = np.random.default_rng(4)
+    params = tree.map_tree(lambda x: (x + spread * rng.normal(size=x.shape)).astype(dtype), init_model(rng, config, dtype))
+    return params, *rng.integers(0, config.vocab, (2, batch, n))
+
+
+def plain(params, ids, targets, config):
+    logits, cache = decoder_forward(ids, params, config)
+    L, of_loss = cross_entropy_forward(logits, targets)
+    return float(L), decoder_backward(cross_entropy_backward(1.0, of_loss), cache)
+
+
+def alike(ours, theirs, dtype=np.float64):
+    (loss, grads), (expected, right) = ours, theirs
+    near(loss / expected, 1, "losses, in that of the plain step", BOUND[dtype] / 10)
+    grads, right = tree.flatten(grads), tree.flatten(right)
+    assert grads.keys() == right.keys()
+    most = max(np.abs(x).max() for x in right.values())
+    for name, x in right.items():
+        near(grads[name], x, f"gradients of {name}", BOUND[dtype] * max(np.abs(x).max(), 1e-2 * most))
+
+
+def it_trains_as_the_plain_step_does(module):
+    """20 steps of both, each with its own parameters, in both precisions; the gradients also at the same ones."""
+    step = fast(module)
+    for dtype, config, batch, n in ((np.float64, LEARNED, 6, 7), (np.float32, SINUSOIDS, 5, 6)):
+        params, ids, targets = start(config, batch, n, dtype)
+        other, mask, losses = tree.map_tree(np.copy, params), decay_mask(params), []
+        params, state, held = step.pack(params), init_state(params), init_state(params)
+        state |= {name: step.pack(state[name]) for name in "mv"}
+        work = step.workspace(params, config, batch, n, sequences=2)
+        for k in range(STEPS):
+            found = step.fast_loss_and_grads(params, ids, targets, config, work)
+            if k == STEPS - 1:
+                alike(found, plain(params, ids, targets, config), dtype)
+            loss, grads = plain(other, ids, targets, config)
+            near(found[0] / loss, 1, "losses on the way", WAY[dtype])
+            losses.append(loss)
+            step.fast_adamw_step_(params, found[1], state, 0.01, decay=0.1)
+            adamw_step_(other, grads, held, 0.01, decay=0.1, mask=mask)
+        assert losses[-1] < 0.8 * losses[0], "the plain step learns nothing, so this says little"
+
+
+def pieces_and_threads_do_not_matter(module):
+    step = fast(module)
+    for config, choices in ((LEARNED, ((1, 1), (2, 1), (3, 4), (2, 99))), (SINUSOIDS, ((4, 2),))):
+        params, ids, targets = start(config, 6, 5)
+        right = plain(params, ids, targets, config)
+        for threads, sequences in choices:
+            work = step.workspace(params, config, 6, 5, threads=threads, sequences=sequences)
+            assert len(work.lanes) <= threads
+            alike(step.fast_loss_and_grads(params, ids, targets, config, work), right)
+
+
+def runs_are_the_same_to_the_last_bit(module):
+    """Also after another batch, in a workspace that is not new, and with parameters that cannot be written."""
+    step = fast(module)
+    params, ids, targets = start(SINUSOIDS, 6, 5, np.float32)
+    for x in (*arrays(params), ids, targets):
+        x.flags.writeable = False
+    work = [step.workspace(params, SINUSOIDS, 6, 5, sequences=1) for _ in range(2)]
+    once, first = step.fast_loss_and_grads(params, ids, targets, SINUSOIDS, work[0])
+    step.fast_loss_and_grads(params, targets, ids, SINUSOIDS, work[1])
+    for _ in range(3):
+        again, second = step.fast_loss_and_grads(params, ids, targets, SINUSOIDS, work[1])
+        assert once == again
+        for a, b in zip(arrays(first), arrays(second), strict=True):
+            same(a, b, "two runs")
+
+
+def everything_stays_float32(module):
+    step = fast(module)
+    params, ids, targets = start(LEARNED, 4, 5, np.float32)
+    work = step.workspace(params, LEARNED, 4, 5)
+    loss, grads = step.fast_loss_and_grads(params, ids, targets, LEARNED, work)
+    held = [x for lane in work.lanes for x in vars(lane).values() if isinstance(x, np.ndarray)]
+    held += [x for lane in work.lanes for x in lane.sums.values()]
+    assert type(loss) is float
+    assert all(x.dtype == np.float32 for x in [*held, *arrays(grads), work.future, work.sinusoids])
+
+
+def large_numbers_pass_without_a_warning(module):
+    """Scores and logits that e^x cannot hold, and units far from zero."""
+    step = fast(module)
+    params, ids, targets = start(LEARNED, 4, 5, np.float32)
+    params["embedding"]["tokens"]["E"] *= 300
+    for block in params["blocks"].values():
+        block["ff"]["W_1"] *= 300
+        block["attention"]["W_q"] *= 300
+    work = step.workspace(params, LEARNED, 4, 5)
+    alike(step.fast_loss_and_grads(params, ids, targets, LEARNED, work), plain(params, ids, targets, LEARNED), np.float32)
+
+
+def adamw_is_the_same_to_the_last_bit(module):
+    """With leaves of several chunks and of a part of one, with options, and with any number of threads."""
+    for dtype, threads in ((np.float32, 1), (np.float64, 3)):
+        def normal(size, rng=np.random.default_rng(2), dtype=dtype):  # noqa: B008  (one stream for the run)
+            return rng.normal(size=size).astype(dtype)
+
+        params = {"W": normal((300, 200)), "b": normal(200), "norm": {"gamma": normal(7)}, "V": normal((3, 5))}
+        packed, state = module.pack(params), init_state(params)
+        held = state | {name: module.pack(state[name]) for name in "mv"}
+        leaf = packed["W"]
+        for _ in range(5):
+            grads = {"W": normal((300, 200)), "b": normal(200), "norm": {"gamma": normal(7)}, "V": normal((3, 5))}
+            adamw_step_(params, grads, state, 0.1, beta1=0.8, decay=0.3, mask=decay_mask(params))
+            module.fast_adamw_step_(packed, module.pack(grads), held, 0.1, threads, beta1=0.8, decay=0.3)
+        assert packed["W"] is leaf and held["t"] == state["t"] == 5
+        for a, b in zip(arrays({"p": params, "s": state}), arrays({"p": packed, "s": held}), strict=True):
+            same(a, b, "plain and in chunks")
+
+
+def packed_leaves_fill_two_long_arrays(module):
+    params = start(SINUSOIDS, 1, 1, np.float32)[0]
+    packed, mask = module.pack(params), tree.flatten(decay_mask(params))
+    leaves = tree.flatten(packed)
+    assert list(leaves) == list(tree.flatten(params))
+    for name, x in tree.flatten(params).items():
+        same(leaves[name], x, name)
+        assert leaves[name].dtype == np.float32 and not np.shares_memory(leaves[name], x)
+    for on in (True, False):
+        some = [x for name, x in leaves.items() if mask[name] is on]
+        assert len({id(x.base) for x in some}) == 1 and some[0].base.size == sum(x.size for x in some)
+
+
+def blas_has_one_thread_inside_and_its_own_after(module):
+    params, ids, targets = start(LEARNED, 2, 5)
+    work = module.workspace(params, LEARNED, 2, 5)
+    seen, loss = set(), module.loss_
+    count = lambda: {x["num_threads"] for x in module.BLAS.info() if x["user_api"] == "blas"}  # noqa: E731
+
+    def watched(*args):
+        seen.update(count())
+        return loss(*args)
+
+    with threadpool_limits(2, "blas"):
+        module.loss_ = watched
+        try:
+            module.fast_loss_and_grads(params, ids, targets, LEARNED, work)
+        finally:
+            module.loss_ = loss
+        assert seen == {1} and count() == {2}, f"{seen} inside, {count()} after"
+
+
+def what_it_cannot_do_is_refused_by_name(module):
+    params, ids, targets = start(LEARNED, 2, 5)
+    sizes = {"kind": "decoder", "vocab": 11, "d": 12, "heads": 3, "layers": 1, "activation": "gelu_tanh"}
+    with as_shipped():
+        for name, value in (("position", "rope"), ("kv_heads", 1), ("wiring", "post"), ("alpha", 2.0), ("activation", "gelu"),
+                            ("gated", True), ("bias", False), ("rms", True), ("embedding_norm", True),
+                            ("scale_embedding", True), ("tied", False), ("p", 0.1)):
+            config = ModelConfig(**sizes | {name: value})
+            raises(ValueError, f"workspace: {name} is {value}, expected",
+                   lambda c=config: module.workspace(init_model(np.random.default_rng(0), c), c, 2, 5))
+        work = module.workspace(params, LEARNED, 2, 5)
+        call = module.fast_loss_and_grads
+        raises(ValueError, "at most 9", lambda: module.workspace(params, LEARNED, 2, 10))
+        raises(ValueError, "threads is 0", lambda: module.workspace(params, LEARNED, 2, 5, threads=0))
+        raises(ValueError, r"ids has shape \(2, 4\), expected \(2, 5\)", lambda: call(params, ids[:, 1:], targets, LEARNED, work))
+        raises(ValueError, "targets holds 11", lambda: call(params, ids, targets * 0 + 11, LEARNED, work))
+        raises(ValueError, "params has", lambda: call({"W": np.ones(3)}, ids, targets, LEARNED, work))
+        params["norm"]["beta"][3] = np.nan
+        raises(ValueError, r"norm.beta holds nan at index \(3,\)", lambda: call(params, ids, targets, LEARNED, work))
+        packed, state = module.pack(start(LEARNED, 2, 5)[0]), init_state(params)
+        raises(ValueError, "fast_adamw_step_: m is not in two long arrays",
+               lambda: module.fast_adamw_step_(packed, packed, state, 0.1))
+        held = {name: module.pack(state[name]) for name in "mv"}
+        before, grads = tree.map_tree(np.copy, packed), module.pack(packed)
+        grads["norm"]["beta"][3] = np.inf
+        raises(ValueError, r"fast_adamw_step_: grads.norm.beta holds inf",
+               lambda: module.fast_adamw_step_(packed, grads, state | held, 0.1))
+        for a, b in zip(arrays(before), arrays(packed), strict=True):
+            same(a, b, "parameters before and after a step that was refused")
+        raises(ValueError, "fast_adamw_step_: grads has", lambda: module.fast_adamw_step_(packed, {}, state, 0.1))
+
+
+STEP = [it_trains_as_the_plain_step_does, pieces_and_threads_do_not_matter, runs_are_the_same_to_the_last_bit,
+        everything_stays_float32, large_numbers_pass_without_a_warning]
+INVARIANTS = {
+    "annex.fast": [*STEP, adamw_is_the_same_to_the_last_bit, packed_leaves_fill_two_long_arrays,
+                blas_has_one_thread_inside_and_its_own_after, what_it_cannot_do_is_refused_by_name],
+    "annex.inplace": [check for check in STEP if check is not everything_stays_float32],
+}
+
+WRONG = [
+    M("annex.fast.fast_loss_and_grads", "invariant", "sums of the last call kept", "x.fill(0)", "pass"),
+    M("annex.fast.fast_loss_and_grads", "invariant", "the third thread's gradients lost", "lanes[1:]", "lanes[1:2]"),
+    M("annex.fast.fast_loss_and_grads", "invariant", "pieces that overlap",
+      "range(lane, len(ids), len(lanes))", "range(lane, len(ids))"),
+    M("annex.fast.workspace", "invariant", "a piece that does not divide the batch",
+      "max(k for k in range(1, sequences + 1) if batch % k == 0", "min(sequences, batch"),
+    M("annex.fast._fold", "invariant", "folded weights with their mean", "Fold(F - F.mean(axis=0)", "Fold(F"),
+    M("annex.fast._fold", "invariant", "mean over outputs, not over inputs",
+      "F.mean(axis=0)", "F.mean(axis=1, keepdims=True)"),
+    M("annex.fast._unfold", "invariant", "β has no part in dW", " + np.outer(fold.beta, f)", ""),
+    M("annex.fast._unfold", "invariant", "dγ from the folded weights", "np.vecdot(fold.W, D)", "np.vecdot(fold.F, D)"),
+    M("annex.fast._unfold", "invariant", "dβ from the folded weights", "fold.W @ f\n", "fold.F @ f\n"),
+    M("annex.fast._fold", "invariant", "scores not divided by √d_k", "1 / math.sqrt(config.d // config.heads)", "1"),
+    M("annex.fast._unfold", "invariant", "scale left out of the gradient of W_q",
+      "1 / math.sqrt(config.d // config.heads)", "1"),
+    M("annex.fast._unfold", "invariant", "tied: the logits' part written over the words'",
+      "dE += dW.T", "dE[...] = dW.T"),
+    M("annex.fast.workspace", "invariant", "one where no position was read",
+      "pack(map_tree(np.zeros_like", "pack(map_tree(np.ones_like"),
+    M("annex.fast.workspace", "invariant", "sees the next token too",
+      "np.tri(n, dtype=bool).T", "np.tri(n, k=1, dtype=bool).T"),
+    M("annex.fast.workspace", "invariant", "workspace in float64",
+      "*{name: np.ones(size, dtype) for name, ", "*{name: np.ones(size) for name, "),
+    M("annex.fast.fast_loss_and_grads", "invariant", "BLAS as it was", 'BLAS.limit(limits=1, user_api="blas"), ', ""),
+    M("annex.fast.fast_loss_and_grads", "invariant", "BLAS left with one thread",
+      'with BLAS.limit(limits=1, user_api="blas"),', 'BLAS.limit(limits=1, user_api="blas")\n    with'),
+    M("annex.fast.SUPPORTED", "invariant", "gated taken for plain", '"gated": (False,), ', ""),
+    M("annex.fast.SUPPORTED", "invariant", "bias taken for granted", '"bias": (True,), ', ""),
+    M("annex.fast.fast_loss_and_grads", "invariant", "NaN trained on",
+      'guard.finite("fast_loss_and_grads", **flatten(params))', "pass"),
+    M("annex.fast.fast_adamw_step_", "invariant", "some chunks have moved when another is refused",
+      'guard.finite("fast_adamw_step_", **{f"grads.{name}": g for name, g in flatten(grads).items()})', "pass"),
+    M("annex.fast.fast_adamw_step_", "invariant", "everything decays", 'mask={"x": on}', "mask=None"),
+    M("annex.fast.fast_adamw_step_", "invariant", "a step counted twice", "[-1]\n", "[-1] + 1\n"),
+    M("annex.fast.fast_adamw_step_", "invariant", "the last chunk left out",
+      "range(0, len(flat[0]), CHUNK)", "range(0, len(flat[0]) - CHUNK + 1, CHUNK)"),
+    M("annex.fast.pack", "invariant", "packed leaves are copies", ".shape), end", ".shape).copy(), end"),
+    M("annex.fast.pack", "invariant", "packed in the order of memory",
+      "{name: packed[name] for name in leaves}", "packed"),
+    M("annex.fast.fast_adamw_step_", "invariant", "options of AdamW lost", ", **options)\n", ")\n"),
+    M("annex.inplace.forward_", "invariant", "every token sees all", "        A += work.future\n", ""),
+    M("annex.inplace.forward_", "invariant", "no maximum taken off the scores",
+      "        A -= A.max(axis=-2, keepdims=True)\n", ""),
+    M("annex.inplace.forward_", "invariant", "maximum over queries", "A.max(axis=-2", "A.max(axis=-1"),
+    M("annex.inplace.forward_", "invariant", "weights of a key sum to one",
+      "(w.ones[:A.shape[-2]] @ A)[..., None, :]", "A.sum(axis=-1, keepdims=True)"),
+    M("annex.inplace.loss_", "invariant", "no maximum taken off the logits", "    S -= S.max(axis=0)\n", ""),
+    M("annex.inplace.loss_", "invariant", "mean over the piece, not over the batch",
+      "S /= count * Z", "S /= targets.size * Z"),
+    M("annex.inplace.loss_", "invariant", "loss of the piece, not its part",
+      "at_targets) / count", "at_targets) / targets.size"),
+    M("annex.inplace.backward_", "invariant", "softmax backward without the row sum",
+      "        dS -= np.vecdot(dZ, Z)[..., None, :]", "        pass"),
+    M("annex.inplace.backward_", "invariant", "row sum taken over queries",
+      "np.vecdot(dZ, Z)[..., None, :]", "np.vecdot(dZ, Z)[..., :, None]"),
+    M("annex.inplace.backward_", "invariant", "dK from the keys",
+      "np.matmul(dS, Q, out=dK)", "np.matmul(dS, K, out=dK)"),
+    M("annex.inplace._linear_backward", "invariant", "norm: no gradient of the scale", "    g -= X_hat\n", ""),
+    M("annex.inplace._linear_backward", "invariant", "norm: not divided by s on the way back", "    g *= w.r[k]\n", ""),
+    M("annex.inplace._standardize", "invariant", "ε outside the root",
+      "    r += eps\n    np.reciprocal(np.sqrt(r, out=r)", "    np.sqrt(r, out=r)\n    r += eps\n    np.reciprocal(r"),
+    M("annex.inplace.backward_", "invariant", "the stream taken for its gradient", "    dX.fill(0)\n", ""),
+    M("annex.inplace.forward_", "invariant", "bias behind the heads forgotten", '        X += a["b_o"]\n', ""),
+    M("annex.inplace._linear", "invariant", "bias of the maps forgotten", "    Y += folds[k].f\n", ""),
+    M("annex.inplace._add", "invariant", "bias gradients averaged",
+      "db += w.ones[:len(dY)] @ dY", "db += w.ones[:len(dY)] @ dY / len(dY)"),
+    M("annex.inplace._add", "invariant", "weight gradients of the last piece only",
+      "    dW += np.matmul(", "    dW[...] = np.matmul("),
+    M("annex.inplace.backward_", "invariant", "a repeated word counts once",
+      "np.add.reduceat(dX[order], starts, axis=0)", "dX[order][starts]"),
+    M("annex.inplace.backward_", "invariant", "words out of order", "np.add.reduceat(dX[order]", "np.add.reduceat(dX"),
+    M("annex.inplace.backward_", "invariant", "positions of one sequence only",
+      "config.d).sum(axis=0)", "config.d)[0]"),
+    M("annex.inplace.activate_", "invariant", "slope of GELU without the inner factor 3",
+      "6\n        t -= 4 * TANH_SCALE", "2"),
+    M("annex.inplace.activate_", "invariant", "slope of GELU: σ alone", "        s += q", "        pass"),
+    M("annex.inplace.activate_", "invariant", "slope of relu everywhere one",
+      "np.greater(U, 0, out=slope)", "slope.fill(1)"),
+]

@@ -1,0 +1,440 @@
+# ruff: noqa: E501
+"""Whole models: slopes, twins, torch's own Transformer, what a token may see, twenty steps of training, and the costs."""
+
+import warnings
+
+import numpy as np
+import torch
+from byhand import tree
+from byhand.config import ModelConfig
+from byhand.init import init_model
+from byhand.np import model as np_model
+from byhand.np.mask import padding_mask
+from byhand.pt import model as pt_model
+from invariants import near, normal, rng, same
+from mutants import M
+from proofs import refusals
+from specs.block import filled
+from specs.multihead import read, write
+from twins import FORWARD, GRADIENT
+
+V, D, N, MEMORY, HEADS = 7, 8, 5, 4, 4
+BASE = {"vocab": V, "d": D, "heads": HEADS, "layers": 2, "d_ff": 6, "n_max": 6}
+CONFIGS = [
+    ModelConfig("encoder", **BASE, position="learned", wiring="post", embedding_norm=True, segments=2, activation="relu"),
+    ModelConfig("encoder", **BASE, position="relative", reach=2, gated=True, activation="silu", scale_embedding=True),
+    ModelConfig("encoder", **BASE, position="none", wiring="none", segments=3, eps=0.1),
+    ModelConfig("decoder", **BASE, tied=False, kv_heads=2, activation="gelu_tanh", alpha=1.3),
+    ModelConfig("decoder", **BASE, position="rope_half", rms=True, bias=False, gated=True, activation="silu", kv_heads=1),
+    ModelConfig("decoder", **BASE, position="rope", base=30.0, wiring="post", scale_embedding=True),
+    ModelConfig("decoder", **BASE, position="alibi", embedding_norm=True, rms=True, bias=False),
+    ModelConfig("encoder_decoder", **BASE, scale_embedding=True, base=100.0),
+    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="learned", wiring="post", tied=False),
+    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="relative", reach=1, kv_heads=2, embedding_norm=True),
+]
+FULL = [0, 3, 7, 8]  # of these every leaf is tried by its slope
+
+
+def ids_of(config, seed=0):
+    """Two sequences of ids for each argument of the model, and a mask for what is padded."""
+    draw = np.random.default_rng(seed)
+    if config.kind == "encoder_decoder":
+        return (draw.integers(0, config.source_vocab or V, (2, MEMORY)), draw.integers(0, V, (2, N)))
+    return (draw.integers(0, V, (2, N)),)
+
+
+def options_of(config):
+    mask = padding_mask(np.array([3, 4]), MEMORY if config.kind == "encoder_decoder" else N)
+    name = "source_mask" if config.kind == "encoder_decoder" else "mask"
+    some = {"segments": np.array([[0, 0, 1, 1, 0], [1, 0, 0, 1, 1]])} if config.segments else {}
+    return {name: mask} | some
+
+
+def half(module):
+    return module.__name__.split(".")[-2]
+
+
+def run(module, config, *ids, **options):
+    """params → (output, cache) of a model of the NumPy half."""
+    forward = getattr(module, f"{config.kind}_forward")
+    return lambda params: forward(*ids, params, config, **options)
+
+
+def gradients_are_slopes(module):
+    """The change of the loss along a random direction of each leaf, against the gradient; with and without dropout."""
+    for config in (*(CONFIGS[i] for i in FULL), ModelConfig("encoder_decoder", **BASE, p=0.3, position="learned")):
+        params = filled(init_model(rng(), config, np.float64), rng())
+        forward = lambda p, config=config: run(module, config, *ids_of(config), rng=rng() if config.p else None,  # noqa: E731
+                                               **options_of(config))(p)
+        out, cache = forward(params)
+        dOut, h = normal(*out.shape), 1e-5
+        grads = tree.flatten(getattr(module, f"{config.kind}_backward")(dOut, cache))
+        assert grads.keys() == tree.flatten(params).keys()
+        for name, g in grads.items():
+            way = normal(*g.shape)
+            up, down = (tree.unflatten({k: x + s * h * way if k == name else x for k, x in tree.flatten(params).items()})
+                        for s in (1, -1))
+            slope = ((forward(up)[0] - forward(down)[0]) * dOut).sum() / (2 * h)
+            assert abs(slope - (g * way).sum()) <= 1e-6 * max(1, abs(slope)), (config.kind, name)
+
+
+def twins_agree(module):
+    """Output and every gradient of every config, in both halves."""
+    here = half(module)
+    for config in CONFIGS:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        a, b = (module if here == h else m for h, m in (("np", np_model), ("pt", pt_model)))
+        out, cache = run(a, config, *ids_of(config), **options_of(config))(params)
+        dOut = normal(*out.shape)
+        grads = tree.flatten(getattr(a, f"{config.kind}_backward")(dOut, cache))
+        leaves = tree.map_tree(lambda x: x.requires_grad_(), tree.to_torch(params))
+        twin = getattr(b, config.kind)(*map(torch.tensor, ids_of(config)), leaves, config,
+                                       **tree.to_torch(options_of(config)))
+        near(out, twin.detach(), f"{config.kind}, {config.position}", FORWARD)
+        twin.backward(torch.tensor(dOut))
+        for name, p in tree.flatten(leaves).items():
+            if p.grad is not None:
+                near(grads[name], p.grad, f"d{name} of {config.kind}, {config.position}", GRADIENT)
+
+
+def no_token_sees_a_later_one(module):
+    """A later target token changes nothing before it, to the last bit; every source token is seen by every target."""
+    for config in CONFIGS[3:]:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        logits = lambda *ids, config=config, params=params: answer(module, config, params, *ids)  # noqa: E731
+        *source, target = ids_of(config)
+        other = target.copy()
+        other[:, 3] = (other[:, 3] + 1) % V
+        a, b = logits(*source, target), logits(*source, other)
+        same(a[:, :3], b[:, :3], "tokens before the third")
+        assert (np.abs(a[:, 3:] - b[:, 3:]).max(axis=(0, 2)) > 1e-9).all()
+        if source:
+            other = source[0].copy()
+            other[:, -1] = (other[:, -1] + 1) % V
+            assert (np.abs(logits(other, target) - a).max(axis=(0, 2)) > 1e-9).all()
+
+
+def answer(module, config, params, *ids, **options):
+    if half(module) == "np":
+        return run(module, config, *ids, **options)(params)[0]
+    function = getattr(module, config.kind)
+    return function(*map(torch.tensor, ids), tree.to_torch(params), config, **tree.to_torch(options)).numpy()
+
+
+def padding_is_not_seen(module):
+    """A padded batch gives each sequence what it gets alone; what stands in the padding does not matter."""
+    for config in CONFIGS:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        first, *target = ids_of(config)
+        name = "source_mask" if target else "mask"
+        out = answer(module, config, params, first, *target, **{name: padding_mask(np.array([3, 4]), first.shape[1])})
+        alone = answer(module, config, params, first[:1, :3], *(t[:1] for t in target))
+        near(out[:1, : alone.shape[1]], alone, f"{config.kind}, {config.position}")
+
+
+def equals_the_transformer_of_torch(module):
+    """torch.nn.Transformer with our parameters, norms before or after: output and every gradient."""
+    for norm_first in (True, False):
+        config = ModelConfig("encoder_decoder", **BASE, wiring="pre" if norm_first else "post", activation="relu")
+        params = filled(init_model(rng(), config, np.float64), rng())
+        with warnings.catch_warnings():  # it says that a fast path of its own cannot be used
+            warnings.simplefilter("ignore", UserWarning)
+            net = torch.nn.Transformer(D, HEADS, 2, 2, 6, 0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64)
+        parts = {}
+        for side in ("encoder", "decoder"):
+            part = getattr(net, side)
+            if norm_first:
+                parts[f"{side}.norm"] = part.norm
+            else:
+                part.norm = None  # torch adds a last norm that the paper does not have
+            for i, layer in enumerate(part.layers):
+                at = f"{side}.blocks.{i}"
+                norms = ("norm_1", "norm_2") if side == "encoder" else ("norm_1", "norm_c", "norm_2")
+                parts |= {f"{at}.{name}": getattr(layer, f"norm{k + 1}") for k, name in enumerate(norms)}
+                parts |= {f"{at}.attention": layer.self_attn, f"{at}.ff": (layer.linear1, layer.linear2)}
+                parts |= {f"{at}.cross": layer.multihead_attn} if side == "decoder" else {}
+        flat = tree.flatten(params)
+        for at, x in parts.items():
+            give(x, {name.removeprefix(f"{at}."): v for name, v in flat.items() if name.startswith(f"{at}.")})
+        source, target = ids_of(config)
+        embedding = params["encoder"]["embedding"]
+        X, Y = (module.embed_forward(ids, embedding, config)[0] for ids in (source, target))
+        mask = padding_mask(np.array([3, 4]), MEMORY)
+        theirs = net(torch.tensor(X), torch.tensor(Y), tgt_mask=torch.tensor(~np.tri(N, dtype=bool)), tgt_is_causal=True,
+                     src_key_padding_mask=torch.tensor(~mask[:, 0]), memory_key_padding_mask=torch.tensor(~mask[:, 0]))
+        logits = theirs @ torch.tensor(embedding["tokens"]["E"]).mT
+        mine, cache = module.encoder_decoder_forward(source, target, params, config, mask)
+        near(mine, logits.detach(), "logits")
+        dlogits = normal(*mine.shape)
+        logits.backward(torch.tensor(dlogits))
+        grads = tree.flatten(module.encoder_decoder_backward(dlogits, cache))
+        for at, x in parts.items():
+            for name, g in take(x).items():
+                near(grads[f"{at}.{name}"], g, f"d{at}.{name}", GRADIENT)
+
+
+def give(layer, values):
+    """Our arrays into a part of torch's model."""
+    if isinstance(layer, torch.nn.MultiheadAttention):
+        write(layer, values)
+    elif isinstance(layer, tuple):
+        for i, linear in enumerate(layer, 1):
+            linear.weight.data, linear.bias.data = torch.tensor(values[f"W_{i}"]).mT, torch.tensor(values[f"b_{i}"])
+    else:
+        layer.weight.data, layer.bias.data = torch.tensor(values["gamma"]), torch.tensor(values["beta"])
+
+
+def take(layer):
+    """Its gradients, under our names."""
+    if isinstance(layer, torch.nn.MultiheadAttention):
+        return read(layer, lambda p: p.grad)
+    if isinstance(layer, tuple):
+        return {f"{kind}_{i}": g for i, linear in enumerate(layer, 1)
+                for kind, g in (("W", linear.weight.grad.mT), ("b", linear.bias.grad))}
+    return {"gamma": layer.weight.grad, "beta": layer.bias.grad}
+
+
+def embedded(module, params, config):
+    """ids → tokens, in either half."""
+    if half(module) == "np":
+        return lambda ids, **options: module.embed_forward(ids, params, config, **options)[0]
+    return lambda ids, **options: module.embed(torch.tensor(ids), tree.to_torch(params), config, **tree.to_torch(options)).numpy()
+
+
+def positions_may_be_given(module):
+    """0 … n − 1 unless given; given for each sequence, a later part of a text stands where it stood."""
+    for config in CONFIGS[:1] + CONFIGS[7:8]:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        params = params.get("encoder", params)["embedding"]
+        ids = ids_of(config)[0]
+        embed = embedded(module, params, config)
+        whole = embed(ids)
+        near(embed(ids, positions=np.arange(ids.shape[1])), whole, "the same positions")
+        near(embed(ids[:, 2:], positions=np.arange(2, ids.shape[1])), whole[:, 2:], "the second part")
+        each = np.stack([np.arange(2), np.arange(2, 4)])
+        near(embed(np.stack([ids[0, :2], ids[1, 2:4]]), positions=each), np.stack([whole[0, :2], whole[1, 2:4]]), "each its own")
+
+
+def float32_stays_float32(module):
+    for config in CONFIGS:
+        params = init_model(rng(), config)
+        out, cache = run(module, config, *ids_of(config), **options_of(config))(params)
+        grads = getattr(module, f"{config.kind}_backward")(np.ones_like(out), cache)
+        assert out.dtype == np.float32
+        assert {g.dtype for g in tree.flatten(grads).values()} == {np.dtype("float32")}, config
+
+
+def inputs_are_left_alone(module):
+    for config in CONFIGS:
+        params = filled(init_model(rng(), config, np.float64), rng())
+        before, ids = tree.map_tree(np.copy, params), ids_of(config)
+        out, cache = run(module, config, *ids, **options_of(config))(params)
+        dOut = normal(*out.shape)
+        first, kept = getattr(module, f"{config.kind}_backward")(dOut, cache), dOut.copy()
+        second = getattr(module, f"{config.kind}_backward")(dOut, cache)
+        tree.map_tree(lambda a, b: same(a, b, "two backward passes over one cache"), first, second)
+        tree.map_tree(lambda a, b: same(a, b, "a parameter"), params, before)
+        same(dOut, kept, "dOut")
+
+
+# Modules
+
+
+def modules_hold_the_tree(module):
+    """state_dict has the names, shapes and, from one generator, the values of init_model; outputs are the functions'."""
+    for config in CONFIGS:
+        net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind]
+        made, ids = tree.flatten(init_model(rng(), config)), tuple(map(torch.tensor, ids_of(config)))
+        held = net(config, rng())
+        assert made.keys() == held.state_dict().keys()
+        for name, x in held.state_dict().items():
+            same(x, made[name], name)
+        torch.manual_seed(1)
+        one = net(config)
+        torch.manual_seed(1)
+        for name, x in net(config).state_dict().items():
+            same(x, one.state_dict()[name], f"{name} from torch's seed")
+        assert not np.array_equal(net(config).state_dict()[name], x) or not x.any() or (x == 1).all()
+        params = filled(tree.unflatten(made), rng())
+        held = held.double()
+        held.load_state_dict(tree.flatten(tree.to_torch(params)))
+        options = tree.to_torch(options_of(config))
+        expected = getattr(pt_model, config.kind)(*ids, tree.to_torch(params), config, **options)
+        near(held(*ids, **options).detach(), expected, f"{config.kind}, {config.position}")
+        plain = getattr(pt_model, config.kind)(*ids, tree.to_torch(params), config)
+        near(held(*ids).detach(), plain, f"{config.kind}, {config.position}, without masks")
+
+
+def modules_drop_in_training_alone(module):
+    config = ModelConfig("encoder_decoder", **BASE, p=0.5)
+    net, ids = module.EncoderDecoder(config), tuple(map(torch.tensor, ids_of(config)))
+    assert not torch.equal(net(*ids), net(*ids))
+    net.eval()
+    assert torch.equal(net(*ids), net(*ids))
+    function = lambda **o: module.encoder_decoder(*ids, tree.unflatten(dict(net.named_parameters())), config, **o)  # noqa: E731
+    assert torch.equal(function(), net(*ids)) and not torch.equal(function(training=True), function(training=True))
+
+
+def base(x):
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return x
+
+
+def kept(cache, params) -> int:
+    """Numbers in all arrays that a cache holds, each once, without the parameters."""
+    given, found = {id(base(x)) for x in tree.flatten(params).values()}, {}
+
+    def walk(x):
+        if isinstance(x, np.ndarray) and base(x).dtype.kind == "f" and id(base(x)) not in given:
+            found[id(base(x))] = base(x).size
+        for part in x.values() if isinstance(x, dict) else x if isinstance(x, tuple | list) else ():
+            walk(part)
+
+    walk(cache)
+    return sum(found.values())
+
+
+def init_keeps_the_stream_level(module):
+    """Weights of variance 1/d_in; with wiring pre, what returns to the stream is smaller by 1/√(2 layers)."""
+    wide = {"vocab": 50, "d": 240, "heads": 4, "layers": 8, "n_max": 5}
+    for wiring, shrink in (("pre", 0.25), ("post", 1)):
+        params = module.init_model(rng(), ModelConfig("encoder_decoder", **wide, wiring=wiring))
+        for name, x in tree.flatten(params).items():
+            last = name.split(".")[-1]
+            if last.startswith("W"):
+                expected = shrink if last in ("W_o", "W_2") else 1
+                near(x.std() * np.sqrt(len(x)), expected, f"{wiring}, {name}", 0.03)
+            elif last == "E":
+                near(x.std() * np.sqrt(240), 1, name, 0.03)
+            assert x.dtype == np.float32
+
+
+IDS_, CONFIG_ = ids_of(CONFIGS[3])[0], CONFIGS[3]
+P_, Q_ = init_model(rng(), CONFIG_, np.float64), init_model(rng(), CONFIGS[0], np.float64)
+E_ = P_["embedding"]
+ROWS = [
+    ("decoder_forward", ValueError, "decoder: config.kind is 'encoder', expected decoder", IDS_, Q_, CONFIGS[0]),
+    ("encoder_forward", ValueError, "encoder: config.kind is 'decoder', expected encoder or encoder_decoder", IDS_, P_, CONFIG_),
+    ("decoder_forward", ValueError, "decoder: config.kind is not there in dict", IDS_, P_, {}),
+    ("decoder_forward", ValueError, "decoder: params has embedding, blocks, norm, expected embedding, blocks, norm, head", IDS_,
+     {k: v for k, v in P_.items() if k != "head"}, CONFIG_),
+    ("decoder_forward", ValueError, r"decoder: params\['blocks'\] has 0, expected 0, 1", IDS_, P_ | {"blocks": {"0": P_["blocks"]["0"]}}, CONFIG_),
+    ("encoder_decoder_forward", ValueError, "encoder_decoder: params has encoder, expected encoder, decoder", IDS_, IDS_,
+     {"encoder": Q_}, CONFIGS[7]),
+    ("embed_forward", ValueError, r"embed: ids has shape \(2, 7\), expected 1 to 6 tokens a row", np.zeros((2, 7), int), E_, CONFIG_),
+    ("embed_forward", TypeError, "embed: ids has dtype", np.zeros((2, 3)), E_, CONFIG_),
+    ("embed_forward", ValueError, "embed: params has tokens, expected tokens, segments, positions, norm", IDS_, E_, CONFIGS[0]),
+    ("embed_forward", ValueError, r"params\['E'\] has shape \(7, 6\), expected \(7, 8\)", IDS_, {"tokens": {"E": normal(7, 6)}}, CONFIG_),
+    ("embed_forward", ValueError, r"embed: segments has shape \(2, 3\), expected \(2, 5\)", IDS_, Q_["embedding"], CONFIGS[0],
+     np.zeros((2, 3), int)),
+    ("embed_forward", ValueError, r"embed: positions has shape \(3,\), expected \(5,\)", IDS_, E_, CONFIG_, None,
+     np.arange(3)),
+    ("stack_forward", ValueError, r"mask has shape \(2, 5\), expected", normal(2, 5, D), P_, CONFIG_, np.ones((2, 5), bool)),
+]
+refused = refusals(
+    *ROWS,
+    ("decoder_forward", ValueError, "embed: ids holds 7, expected whole numbers from 0 to 6", IDS_ + 7 - IDS_.max(), P_, CONFIG_),
+    ("embed_forward", ValueError, "embed: positions holds 6, expected whole numbers from 0 to 5", IDS_, E_, CONFIG_, None, np.arange(2, 7)),
+    ("embed_forward", ValueError, "embed: segments holds 2, expected whole numbers from 0 to 1", IDS_, Q_["embedding"], CONFIGS[0],
+     np.full((2, 5), 2)),
+)
+
+
+def in_torch(x):
+    if isinstance(x, dict):
+        return tree.to_torch(x)
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x
+
+
+refused_by_torch = refusals(
+    *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
+    ("Encoder", ValueError, "Encoder: config.kind is 'decoder', expected encoder or encoder_decoder", CONFIG_),
+    ("Decoder", ValueError, "Decoder: config.kind is 'encoder', expected decoder or encoder_decoder", CONFIGS[0]),
+    ("EncoderDecoder", ValueError, "EncoderDecoder: config.kind is 'decoder', expected encoder_decoder", CONFIG_),
+)
+
+INVARIANTS = {
+    "np.model": [gradients_are_slopes, twins_agree, no_token_sees_a_later_one, padding_is_not_seen, equals_the_transformer_of_torch,
+                 positions_may_be_given, float32_stays_float32, inputs_are_left_alone, refused],
+    "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen, positions_may_be_given, modules_hold_the_tree,
+                 modules_drop_in_training_alone, refused_by_torch],
+    "init": [init_keeps_the_stream_level],
+}
+WRONG = [
+    M("np.model.stack_backward", "invariant", "only the last block sends a gradient to the encoder",
+      "dM = dM_i if dM is None else dM + dM_i", "dM = dM_i if dM is None else dM"),
+    M("np.model._decode_backward", "invariant", "tied: the output's share of the embedding's gradient lost",
+      'dembedding["tokens"]["E"] += dE', "pass"),
+    M("np.model._decode_backward", "invariant", "tied: the look-up's share lost",
+      'dembedding["tokens"]["E"] += dE', 'dembedding["tokens"]["E"] = dE'),
+    M("np.model.encoder_decoder_backward", "invariant", "shared embedding: the source's share lost",
+      'map_tree(np.add, encoder["embedding"], dembedding)', "dembedding"),
+    M("np.model.stack_backward", "invariant", "every block reads the first one's gradient",
+      "dY, dM_i, blocks", "_, dM_i, blocks"),
+    M("np.model.stack_backward", "invariant", "blocks run backward in forward order",
+      "for i in reversed(range(len(cache.blocks))):", "for i in range(len(cache.blocks)):"),
+    M("np.model.stack_forward", "invariant", "no last norm", 'if config.wiring == "pre":', "if False:"),
+    M("np.model._decode_forward", "invariant", "the causal mask forgotten when another is given",
+      "combine_masks(causal, mask)", "mask"),
+    M("np.model._decode_forward", "invariant", "no causal mask",
+      "    mask = causal if mask is None else combine_masks(causal, mask)\n", ""),
+    M("np.model._decode_forward", "invariant", "the causal mask lets the next token in",
+      "causal = causal_mask(ids.shape[-1])", "causal = causal_mask(ids.shape[-1], ids.shape[-1], offset=1)"),
+    M("np.model.encoder_decoder_forward", "invariant", "the source's mask not handed to cross-attention",
+      "config, target_mask, M, source_mask, rng)", "config, target_mask, M, None, rng)"),
+    M("np.model.encoder_decoder_forward", "invariant", "the source's mask not handed to the encoder",
+      ", source_mask, rng=", ", rng="),
+    M("np.model.embed_forward", "invariant", "√d forgotten", "math.sqrt(config.d) if config.scale_embedding else ", ""),
+    M("np.model.embed_forward", "invariant", "√d times the positions too",
+      ", math.sqrt(config.d) if config.scale_embedding else 1.0", "",
+      "    if config.embedding_norm:\n",
+      "    X = X * (math.sqrt(config.d) if config.scale_embedding else 1.0)\n    if config.embedding_norm:\n"),
+    M("np.model.embed_forward", "invariant", "segments all alike", ") if segments is None else segments", ")"),
+    M("np.model.embed_backward", "invariant", "segments get no gradient",
+      'E": gather_backward(dX,', 'E": 0 * gather_backward(dX,'),
+    M("np.model.embed_forward", "invariant", "positions start from 0 whatever was asked",
+      ") if positions is None else positions", ")"),
+    M("np.model.embed_forward", "invariant", "positions start from 1",
+      "np.arange(ids.shape[-1]) if positions", "1 + np.arange(ids.shape[-1]) if positions"),
+    M("np.model.embed_forward", "invariant", "base of the sinusoids not handed on", ", config.base", ""),
+    M("np.model.embed_forward", "invariant", "sinusoids in float64", "config.base).astype(X.dtype)", "config.base)"),
+    M("np.model.embed_backward", "invariant", "the norm of the embedding has no gradient", 'grads["norm"]', "_"),
+    M("np.model.embed_backward", "invariant", "dropout after the embedding not undone",
+      "dX = dropout_backward(dX, cache.dropout)", "pass"),
+    M("np.model._decode_backward", "invariant", "the embedding's gradient written into what was handed back",
+      "return dM, dembedding, grads", "dlogits *= 2\n    return dM, dembedding, grads"),
+    M("np.model.stack_forward", "invariant", "position inside attention not handed on",
+      "position=config.in_attention, base", 'position="none", base'),
+    M("np.model.stack_forward", "invariant", "ε not handed on",
+      "eps=config.eps, p=config.p, rng=rng)", "p=config.p, rng=rng)"),
+    M("np.model.decoder_forward", "invariant", "kinds not told apart",
+      'guard.model("decoder", params, config, "decoder")', "pass"),
+    M("pt.model._decode", "invariant", "the causal mask forgotten when another is given",
+      "None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)", "mask"),
+    M("pt.model._decode", "invariant", "no causal mask", "training, is_causal=mask is None)", "training)"),
+    M("pt.model.Decoder.forward", "invariant", "module: no causal mask",
+      "memory_mask, is_causal=mask is None)", "memory_mask)"),
+    M("pt.model.encoder_decoder", "invariant", "the source's mask not handed to cross-attention",
+      ", source_mask, training)", ", None, training)"),
+    M("pt.model.embed", "invariant", "√d forgotten", "math.sqrt(config.d) if config.scale_embedding else ", ""),
+    M("pt.model.embed", "invariant", "segments all alike", ") if segments is None else segments", ")"),
+    M("pt.model.embed", "invariant", "positions start from 0 whatever was asked",
+      ") if positions is None else positions", ")"),
+    M("pt.model.Decoder.forward", "invariant", "module: the decoder's own embedding where one is shared",
+      "self.embedding if embedding is None else embedding",
+      "embedding or self.embedding\n        ids = ids.clamp(max=1)"),
+    M("pt.model.EncoderDecoder.__init__", "invariant", "module: parameters of their own making",
+      "        _start(self, config, rng)\n", "        pass\n"),
+    M("pt.model.Embed.forward", "invariant", "module: drops in evaluation",
+      "segments, positions, self.training)", "segments, positions, True)"),
+    M("pt.model.stack", "invariant", "drops without training", "p=config.p if training else 0.0", "p=config.p"),
+    M("pt.model.Encoder.__init__", "invariant", "module: kinds not told apart",
+      'guard.kind("Encoder", config, "encoder", "encoder_decoder")', "pass"),
+    M("init.init_model", "invariant", "what returns to the stream is not made smaller",
+      "dtype(1 / math.sqrt(2 * config.layers))", "dtype(1)"),
+    M("init.init_model", "invariant", "made smaller in post too",
+      'if config.wiring == "pre" else dtype(1)', "if True else dtype(1)"),
+    M("init.init_model", "invariant", "float64 all the same",
+      'shrink * params["W_2"]', 'float(shrink) * params["W_2"].astype(float)'),
+]

