@@ -311,7 +311,7 @@ WRONG = [
       "standardize_forward(X, (-2,), eps)", "standardize_forward(X, tuple(range(X.ndim - 1)), eps)"),
     M("np.norm.group_norm_forward", "twin invariant", "GroupNorm: neighbours dealt out to different groups",
       "groups, X.shape[-1] // groups), (-3, -1", "-1, groups), (-3, -2"),
-    M("np.norm.group_norm_forward", "slope twin invariant", "GroupNorm: each token by itself",
+    M("np.norm.group_norm_forward", "twin invariant", "GroupNorm: each token by itself",
       "(-3, -1), eps", "(-1,), eps"),
     M("np.norm.standardize_forward", "twin invariant", "no ε: a constant token divides by zero",
       ".mean(axis=axes, keepdims=True) + eps)", ".mean(axis=axes, keepdims=True))"),
