@@ -118,7 +118,7 @@ def llama(params, config):
         vocab_size=config.vocab, hidden_size=config.d, intermediate_size=config.width, rms_norm_eps=config.eps,
         num_hidden_layers=config.layers, num_attention_heads=config.heads, num_key_value_heads=config.groups,
         max_position_embeddings=config.n_max, tie_word_embeddings=True,
-        rope_parameters={"rope_type": "default", "rope_theta": config.base}))
+        rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta}))
     flat, state = tree.flatten(params), {}
     for ours, theirs in LLAMA.items():
         for i in range(config.layers if "{i}" in ours else 1):

@@ -158,7 +158,7 @@ def with_memory(stem: str) -> dict[str, list[dict]]:
     X, M, real = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 5, 6)), rng.random(size=(2, 1, 5)) < 0.7
     if stem == "block":
         given = {"X": X, "params": filled(block_tree(d_m=6), rng), "heads": 2, "mask": np.tri(3, dtype=bool), "M": M,
-                 "memory_mask": real, "wiring": "post"}
+                 "memory_mask": real, "norm_first": False}
         return {"block_forward": [given], "dropout_forward": [{"X": X, "p": 0.3, "rng": None}]}
     params = init_multihead(rng, 4, 2, d_m=6, dtype=np.float64)
     params |= {"W_o": rng.normal(size=(4, 7)), "b_o": rng.normal(size=7)}
@@ -180,7 +180,7 @@ def by_hand(stem: str) -> dict[str, list[dict]]:
     return {
         "residual": {
             "residual_forward": [{"X": X, "norm": params, "sublayer": Halves(lambda X: (np.tanh(X), None), torch.tanh),
-                                  "wiring": wiring, "alpha": 1.5, "eps": 0.1} for wiring in ("pre", "post")],
+                                  "norm_first": norm_first, "alpha": 1.5, "eps": 0.1} for norm_first in (True, False)],
             "deepnorm": [{"encoder_layers": 2, "decoder_layers": 3}]},
         "recurrent": {"receptive_field": [{"kernel": 3, "dilations": [1, 2, 4]}]},
         "vision": {"attention_rollout": [{"layers": [weights, weights], "residual": 0.5}]},

@@ -18,8 +18,8 @@ POSITIONS = ("sinusoidal", "learned", "rope", "rope_half", "alibi", "relative", 
 
 def every_model_there_is(module):
     """Every position with and without groups, in both wirings, plain and not; too many for each mutant."""
-    for position, kv_heads, wiring, more in itertools.product(POSITIONS, (None, 2), ("pre", "post"), ({}, ODD)):
-        config = ModelConfig("decoder", **SIZES, **ONE, position=position, kv_heads=kv_heads, wiring=wiring, **more)
+    for position, kv_heads, norm_first, more in itertools.product(POSITIONS, (None, 2), (True, False), ({}, ODD)):
+        config = ModelConfig("decoder", **SIZES, **ONE, position=position, kv_heads=kv_heads, norm_first=norm_first, **more)
         kv = call(module, "init_kv", params_of(config), config, 2, 9)
         logits, _ = decoded(module, config, np.split(BATCH, [4, 8], axis=1), kv)
         near(logits, np.stack([logits_of(config, row) for row in BATCH]), f"{config}: logits with and without cache")

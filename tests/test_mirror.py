@@ -27,7 +27,7 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "loss": {"perplexity", "bits"}, "recurrent": {"receptive_field", "init_rnn", "init_conv1d"},
            "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
-           "residual": {"deepnorm", "deviation"},  # pt takes them from np: plain numbers
+           "residual": {"deepnorm", "init_std"},  # pt takes them from np: plain numbers
            "train": {"loop", "settings"}, "translate": {"loss_and_grads", "length_penalty"},
            "pretrain": {"sentence_pairs", "pretrain_loss_and_grads", "init_pretrain"},
            "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_classifier", "init_lora",

@@ -78,7 +78,7 @@ class Counting(np.ndarray):
 
 
 COUNTED = [*CONFIGS, ModelConfig("encoder", **BASE, p=0.1, embedding_norm=True), ModelConfig("encoder_decoder", **BASE, p=0.1),
-           ModelConfig("decoder", **BASE, gated=True, rms=True, position="learned", wiring="post")]
+           ModelConfig("decoder", **BASE, gated=True, rms=True, position="learned", norm_first=False)]
 
 
 def miscounted(book) -> list:
@@ -108,7 +108,7 @@ def test_the_costs_are_what_the_arrays_say(as_shipped):
     ("2 * d * d + 2 * d * g", "4 * d * d"), ("bias * (2 * d + 2 * g)", "bias * 4 * d"), ("3 * T * d + 2 * S * d", "5 * T * d"),
     ("2 * 2 * batch * n * keys * d", "2 * batch * n * keys * d"), ("batch * config.heads * n * keys", "batch * n * keys"),
     ("wide = 3 if config.gated else 2", "wide = 2"), ("T * (d + 1)", "T * d"), ("(5 if config.gated else 3)", "3"),
-    ("d * (1 if config.rms else 2)", "2 * d"), ("(2 * config.reach + 1)", "config.reach"), ("drop = T * d if config.p else 0", "drop = 0"),
+    ("d * (1 if config.rms else 2)", "2 * d"), ("(2 * config.max_distance + 1)", "config.max_distance"), ("drop = T * d if config.p else 0", "drop = 0"),
     ("0 if config.tied else", "0 if True else"), ("    if not shared:\n", "    if True:\n"),
 ])
 def test_a_wrong_cost_is_found(edit, as_shipped):

@@ -33,10 +33,11 @@ class ModelConfig:
     n_max: int = 1024  # longest sequence
     source_vocab: int | None = None  # words of the source; None: both sides share one embedding
     position: str = "sinusoidal"  # learned, rope (pairs of neighbours), rope_half, alibi, relative or none
-    base: float = 10000.0  # of the wavelengths of sinusoids and of rope
-    reach: int = 16  # of relative positions: further away counts as this far
+    rope_theta: float = 10000.0  # base of the wavelengths of rope and of sinusoids
+    max_distance: int = 16  # of relative positions: further away counts as this far
     kv_heads: int | None = None  # heads of keys and values, each shared by a group; None: as many as heads
-    wiring: str = "pre"  # or post: where the norm stands; none: no residual
+    norm_first: bool = True  # pre-norm, F(LN(X)); False: post-norm, LN(X + F(X))
+    residual: bool = True  # whether what a sublayer reads is added to what it gives
     alpha: float = 1.0  # factor of the stream in each residual; DeepNorm
     activation: str = "gelu"  # relu, gelu, gelu_tanh or silu
     gated: bool = False  # whether the feed-forward layer has a gate; SwiGLU with silu
@@ -52,11 +53,11 @@ class ModelConfig:
     def __post_init__(self):
         where = "ModelConfig"
         guard.count(where, vocab=self.vocab, d=self.d, layers=self.layers, d_ff=self.width, n_max=self.n_max,
-                    reach=self.reach)
+                    max_distance=self.max_distance)
         guard.count(where, low=0, segments=self.segments)
         guard.groups(where, self.heads, self.groups)
         guard.multiple(where, self.heads, d=self.d)
-        guard.number(where, low=0, base=self.base, eps=self.eps)
+        guard.number(where, low=0, rope_theta=self.rope_theta, eps=self.eps)
         guard.number(where, alpha=self.alpha)
         guard.within(where, 0, 1, p=self.p)
         if self.source_vocab is not None:
@@ -64,7 +65,7 @@ class ModelConfig:
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{where}: {name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
-        for name in ("gated", "bias", "rms", "embedding_norm", "scale_embedding", "tied"):
+        for name in ("norm_first", "residual", "gated", "bias", "rms", "embedding_norm", "scale_embedding", "tied"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{where}: {name} is {type(getattr(self, name)).__name__}, expected bool")
         if self.position in ("rope", "rope_half"):
@@ -95,6 +96,5 @@ class ModelConfig:
 CHOICES = {
     "kind": ("encoder", "decoder", "encoder_decoder"),
     "position": ("sinusoidal", "learned", "rope", "rope_half", "alibi", "relative", "none"),
-    "wiring": ("pre", "post", "none"),
     "activation": ("relu", "gelu", "gelu_tanh", "silu"),
 }

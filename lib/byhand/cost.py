@@ -6,7 +6,7 @@ from byhand import guard
 from byhand.config import ModelConfig
 
 
-class Row(NamedTuple):
+class Cost(NamedTuple):
     part: str
     parameters: int  # numbers that are trained
     flops: int  # multiplications and additions of the matrix products of one forward pass, 2 n k m each
@@ -16,21 +16,22 @@ class Row(NamedTuple):
 # Sizes as their papers and published weights have them.
 PUBLISHED = {
     "Transformer base": ModelConfig(
-        "encoder_decoder", 37000, 512, 8, 6, n_max=512, wiring="post", activation="relu", scale_embedding=True, p=0.1),
+        "encoder_decoder", 37000, 512, 8, 6, n_max=512, norm_first=False, activation="relu",
+        scale_embedding=True, p=0.1),
     "BERT base": ModelConfig(
-        "encoder", 30522, 768, 12, 12, n_max=512, position="learned", wiring="post", eps=1e-12, embedding_norm=True,
+        "encoder", 30522, 768, 12, 12, n_max=512, position="learned", norm_first=False, eps=1e-12, embedding_norm=True,
         segments=2, p=0.1),
     "GPT-2": ModelConfig("decoder", 50257, 768, 12, 12, position="learned", activation="gelu_tanh", p=0.1),
     "LLaMA 7B": ModelConfig(
         "decoder", 32000, 4096, 32, 32, d_ff=11008, n_max=2048, position="rope_half", activation="silu", gated=True,
         bias=False, rms=True, eps=1e-6, tied=False),
     "SmolLM2 135M": ModelConfig(
-        "decoder", 49152, 576, 9, 30, d_ff=1536, n_max=8192, position="rope_half", base=100000.0, kv_heads=3,
+        "decoder", 49152, 576, 9, 30, d_ff=1536, n_max=8192, position="rope_half", rope_theta=100000.0, kv_heads=3,
         activation="silu", gated=True, bias=False, rms=True, tied=True),
 }
 
 
-def costs(config: ModelConfig, n: int, batch: int = 1, m: int | None = None) -> list[Row]:
+def costs(config: ModelConfig, n: int, batch: int = 1, m: int | None = None) -> list[Cost]:
     """One row a part for `batch` sequences of n tokens; in an encoder–decoder n is the target's and m the source's.
 
     A backward pass has twice the products of the forward pass: each product sends a gradient to both of its factors.
@@ -48,9 +49,9 @@ def costs(config: ModelConfig, n: int, batch: int = 1, m: int | None = None) -> 
             for row in rows]
 
 
-def total(rows: list[Row]) -> Row:
+def total(rows: list[Cost]) -> Cost:
     """The sum of all rows."""
-    return Row("total", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))
+    return Cost("total", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))
 
 
 def training_bytes(
@@ -96,23 +97,23 @@ def _side(config, vocab, n, batch, head=False, m=None, shared=False):
     feed = (wide * d * f + bias * (f + d), 2 * T * wide * d * f, T * d + (5 if config.gated else 3) * T * f + drop)
     rows = []
     if not shared:
-        rows.append(Row("words", vocab * d, 0, drop))
-        rows += [Row("segments", config.segments * d, 0, 0)] if config.segments else []
-        rows += [Row("positions", config.n_max * d, 0, 0)] if config.position == "learned" else []
-        rows += [Row("norm of the embedding", *norm)] if config.embedding_norm else []
+        rows.append(Cost("words", vocab * d, 0, drop))
+        rows += [Cost("segments", config.segments * d, 0, 0)] if config.segments else []
+        rows += [Cost("positions", config.n_max * d, 0, 0)] if config.position == "learned" else []
+        rows += [Cost("norm of the embedding", *norm)] if config.embedding_norm else []
     elif config.embedding_norm or drop:
-        rows.append(Row("embedding, shared", 0, 0, drop + (norm[2] if config.embedding_norm else 0)))
+        rows.append(Cost("embedding, shared", 0, 0, drop + (norm[2] if config.embedding_norm else 0)))
     own = list(attention(n))
     if config.position == "relative":
-        own[0] += config.heads * (2 * config.reach + 1)
+        own[0] += config.heads * (2 * config.max_distance + 1)
     if config.in_attention.startswith("rope"):
         own[2] += 2 * n * d // config.heads  # cosines and sines, of the queries and of the keys
-    rows += [Row("self-attention", *times(L, own)), Row("norms before or after it", *times(L, norm))]
+    rows += [Cost("self-attention", *times(L, own)), Cost("norms before or after it", *times(L, norm))]
     if m is not None:
-        rows += [Row("cross-attention", *times(L, attention(m))), Row("norms of cross-attention", *times(L, norm))]
-    rows += [Row("feed-forward", *times(L, feed)), Row("norms of feed-forward", *times(L, norm))]
-    rows += [Row("last norm", *norm)] if config.wiring == "pre" else []
-    rows += [Row("logits", 0 if config.tied else d * config.vocab, 2 * T * d * config.vocab, T * d)] if head else []
+        rows += [Cost("cross-attention", *times(L, attention(m))), Cost("norms of cross-attention", *times(L, norm))]
+    rows += [Cost("feed-forward", *times(L, feed)), Cost("norms of feed-forward", *times(L, norm))]
+    rows += [Cost("last norm", *norm)] if config.norm_first else []
+    rows += [Cost("logits", 0 if config.tied else d * config.vocab, 2 * T * d * config.vocab, T * d)] if head else []
     if m is not None:
-        rows.append(Row("memory", 0, 0, batch * m * d))  # one array, read by every block
+        rows.append(Cost("memory", 0, 0, batch * m * d))  # one array, read by every block
     return rows

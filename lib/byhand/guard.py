@@ -431,13 +431,13 @@ def model(where: str, tree, config, *kinds) -> None:
     else:
         trees = {"params": (tree, ["embedding", "blocks"], where == "decoder" and not config.tied)}
     for name, (part, names, head) in trees.items():
-        subtrees(where, part, names + ["norm"] * (config.wiring == "pre") + ["head"] * head, name)
+        subtrees(where, part, names + ["norm"] * config.norm_first + ["head"] * head, name)
         subtrees(where, part["blocks"], list(map(str, range(config.layers))), f"{name}['blocks']")
 
 
 def stack(where: str, tree, config) -> None:
     """The blocks of one side of a model, and a last norm where the config asks for one; more may be there."""
-    names = ["blocks"] + ["norm"] * (config.wiring == "pre")
+    names = ["blocks"] + ["norm"] * config.norm_first
     if not isinstance(tree, dict) or not tree.keys() >= set(names):
         got = ", ".join(map(str, tree)) if isinstance(tree, dict) else _kind(tree)
         raise ValueError(f"{where}: params has {got or 'no names'}, expected {', '.join(names)}")

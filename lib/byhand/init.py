@@ -16,11 +16,11 @@ def init_model(rng: np.random.Generator, config: ModelConfig, dtype=np.float32) 
     """Parameters of a model: weights of variance 1/d_in, rows of embeddings 1/d; what returns to the stream is smaller,
     by 1/√(2 L) for the 2 L sublayers that add to it (Radford et al. 2019)."""
     norm = lambda: init_norm(config.d, not config.rms, dtype)  # noqa: E731  (one short map, used in many places)
-    shrink = dtype(1 / math.sqrt(2 * config.layers)) if config.wiring == "pre" else dtype(1)
+    shrink = dtype(1 / math.sqrt(2 * config.layers)) if config.norm_first and config.residual else dtype(1)
 
     def attention(position):
         params = init_multihead(rng, config.d, config.heads, config.kv_heads, bias=config.bias, dtype=dtype,
-                                reach=config.reach if position == "relative" else None)
+                                max_distance=config.max_distance if position == "relative" else None)
         return params | {"W_o": shrink * params["W_o"]}
 
     def feed_forward():
@@ -45,7 +45,7 @@ def init_model(rng: np.random.Generator, config: ModelConfig, dtype=np.float32) 
     def stack(vocab, cross=False, head=False):
         params = {} if vocab is None else {"embedding": embedding(vocab)}
         params["blocks"] = {str(i): block(cross) for i in range(config.layers)}
-        params |= {"norm": norm()} if config.wiring == "pre" else {}
+        params |= {"norm": norm()} if config.norm_first else {}
         return params | ({"head": {"W": init_weights(rng, config.d, config.vocab, dtype=dtype)}} if head else {})
 
     if config.kind != "encoder_decoder":

@@ -55,11 +55,11 @@ def block_cases(rng):
     """Encoder blocks; a block with a memory has a gradient more than it has leading inputs, and is tried below."""
     causal = np.tri(N, dtype=bool)
     for lead, options, fixed in (
-        ((), {}, {"wiring": "pre", "mask": causal}),
+        ((), {}, {"norm_first": True, "mask": causal}),
         ((2,), {"gated": True, "rms": True, "bias": False, "kv_heads": 1},
-         {"wiring": "post", "alpha": 1.3, "activation": "silu", "kv_heads": 1, "mask": np.tile(causal, (2, 1, 1))}),
-        ((1, 2), {}, {"wiring": "none", "activation": "gelu_tanh", "eps": 0.1}),
-        ((2,), {}, {"position": "rope", "base": 30.0, "mask": causal}),
+         {"norm_first": False, "alpha": 1.3, "activation": "silu", "kv_heads": 1, "mask": np.tile(causal, (2, 1, 1))}),
+        ((1, 2), {}, {"residual": False, "activation": "gelu_tanh", "eps": 0.1}),
+        ((2,), {}, {"position": "rope", "rope_theta": 30.0, "mask": causal}),
     ):
         yield Case(f"{lead}, {fixed}", {"X": rng.normal(size=(*lead, N, D)), "params": filled(block_tree(**options), rng)},
                    {"heads": HEADS, **fixed})
@@ -80,8 +80,8 @@ def decoder_is_right_in_slope_and_twin(module):
     mask, memory_mask = np.tri(N, dtype=bool), rng().random((2, N, MEMORY)) < 0.6
     params = filled(block_tree(d_m=D_M), rng())
     inputs = {"X": normal(2, N, D), "M": normal(2, MEMORY, D_M), "params": params}
-    for wiring in ("pre", "post"):
-        options = {"wiring": wiring, "alpha": 1.3}
+    for norm_first in (True, False):
+        options = {"norm_first": norm_first, "alpha": 1.3}
 
         def forward(X, M, p, options=options):
             return module.block_forward(X, p, HEADS, mask, M, memory_mask, **options)
@@ -93,7 +93,7 @@ def decoder_is_right_in_slope_and_twin(module):
             dX, dM, grads = module.block_backward(dY, cache)
             return dX, dM, {name: grads[name] for name in ("cross", "norm_c")}
 
-        if wiring == "pre":
+        if norm_first:
             new = {**inputs, "params": {name: params[name] for name in ("cross", "norm_c")}}
             errors = gradcheck(lambda X, M, p: forward(X, M, {**params, **p}), new_part, new, rng())  # noqa: B023
             assert max(errors.values()) < SLOPE, errors
@@ -156,7 +156,7 @@ def equals_the_layers_of_torch(module):
             for activation in ("relu", "gelu"):
                 net, params, gradients = torch_layer(decoder, norm_first, activation)
                 x, m = (torch.tensor(a, requires_grad=True) for a in (X, memory))
-                options = {"wiring": "pre" if norm_first else "post", "activation": activation}
+                options = {"norm_first": norm_first, "activation": activation}
                 if decoder:
                     theirs = net(x, m, tgt_mask=torch.tensor(~mask), memory_key_padding_mask=torch.tensor(~hidden))
                     Y, cache = module.block_forward(X, params, HEADS, mask, memory, hidden[:, None], **options)
@@ -182,10 +182,10 @@ def equals_the_layers_of_torch(module):
 
 def no_token_sees_a_later_one(module):
     X, params = normal(2, 6, D), filled(block_tree(), rng())
-    for wiring in ("pre", "post"):
+    for norm_first in (True, False):
         edited = X.copy()
         edited[:, 4:] += normal(2, 2, D)
-        a, b = (module.block_forward(x, params, HEADS, np.tri(6, dtype=bool), wiring=wiring)[0] for x in (X, edited))
+        a, b = (module.block_forward(x, params, HEADS, np.tri(6, dtype=bool), norm_first=norm_first)[0] for x in (X, edited))
         same(a[:, :4], b[:, :4], "earlier tokens")
         assert np.abs(a[:, 4:] - b[:, 4:]).max() > 1e-3
 
@@ -317,8 +317,8 @@ def ordered(gradients, names):
 
 BLOCKS = (
     ({}, {}, {}),
-    ({"gated": True, "rms": True, "bias": False, "kv_heads": 1}, {"activation": "silu", "wiring": "post", "alpha": 1.3, "eps": 0.3}, {"kv_heads": 1}),
-    ({"d_m": D_M}, {"wiring": "none", "activation": "relu"}, {}),
+    ({"gated": True, "rms": True, "bias": False, "kv_heads": 1}, {"activation": "silu", "norm_first": False, "alpha": 1.3, "eps": 0.3}, {"kv_heads": 1}),
+    ({"d_m": D_M}, {"residual": False, "activation": "relu"}, {}),
 )
 
 
@@ -423,9 +423,9 @@ WRONG = [
       "dX + dY, g  # queries and memory were one array", "dX, g"),
     M("np.block.block_forward + block_backward", "invariant", "block: cross-attention after the feed-forward layer",
       "    if M is not None:\n"
-      '        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)\n'
+      '        X, cross = residual_forward(X, params["norm_c"], cross_attend, norm_first, residual, alpha, eps)\n'
       '    X, ff = residual_forward(X, params["norm_2"], feed',
-      '    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)\n'
+      '    X, ff = residual_forward(X, params["norm_2"], feed, norm_first, residual, alpha, eps)\n'
       "    if M is not None:\n"
       '        X, cross = residual_forward(X, params["norm_c"], cross_attend',
       '    dX, grads["norm_2"], grads["ff"] = residual_backward(dY, cache.ff, feed_back)\n'
@@ -439,13 +439,13 @@ WRONG = [
       'dX, grads["norm_2"], grads["ff"]', 'dX, grads["norm_1"], grads["ff"]',
       'dX, grads["norm_1"], grads["attention"]', 'dX, grads["norm_2"], grads["attention"]'),
     M("np.block.block_forward", "twin invariant", "block: mask not handed on", "kv_heads, mask, ", "kv_heads, None, "),
-    M("np.block.block_forward", "twin", "block: position not handed on", ", position, base", ""),
+    M("np.block.block_forward", "twin", "block: position not handed on", ", position, rope_theta", ""),
     M("np.block.block_forward", "invariant", "block: memory's mask not handed on", ", memory_mask", ""),
     M("np.block.block_forward", "twin invariant", "block: always pre",
-      "attend, wiring, alpha, eps)\n    cross", 'attend, "pre", alpha, eps)\n    cross'),
+      "attend, norm_first, residual, alpha, eps)\n    cross", 'attend, True, residual, alpha, eps)\n    cross'),
     M("np.block.block_forward", "twin invariant", "block: the stream doubled before the feed-forward layer",
-      "feed, wiring, alpha, eps)", "feed, wiring, 2 * alpha, eps)"),
-    M("np.block.block_forward", "twin", "block: ε not handed on", "feed, wiring, alpha, eps)", "feed, wiring, alpha)"),
+      "feed, norm_first, residual, alpha, eps)", "feed, norm_first, residual, 2 * alpha, eps)"),
+    M("np.block.block_forward", "twin", "block: ε not handed on", "feed, norm_first, residual, alpha, eps)", "feed, norm_first, residual, alpha)"),
     M("np.block.block_backward", "slope twin invariant", "block: dX of the feed-forward layer not handed back",
       "residual_backward(dX, cache.attention", "residual_backward(dY, cache.attention"),
     M("np.block.block_forward", "slope invariant", "block: written into the stream",
@@ -459,7 +459,7 @@ WRONG = [
     M("pt.block.feed_forward", "twin invariant", "b_2 forgotten",
       'params["W_2"], params.get("b_2"))', 'params["W_2"])'),
     M("pt.block.Block.__init__", "invariant", "module: α not handed on",
-      '"wiring": wiring, "alpha": alpha,', '"wiring": wiring,'),
+      '"alpha": alpha, "activation"', '"activation"'),
     M("pt.block.Block.forward", "invariant", "module: drops in evaluation",
       "p = self.p if self.training else 0.0", "p = self.p"),
     M("pt.block.Block.__init__", "invariant", "module: RMSNorm for LayerNorm",
@@ -471,9 +471,9 @@ WRONG = [
       'F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p',
       'multihead(Y, M, params["cross"], heads, kv_heads, memory_mask'),
     M("pt.block.block", "invariant", "cross-attention after the feed-forward layer",
-      ", attend, wiring, alpha, eps)\n",
-      ", attend, wiring, alpha, eps)\n"
+      ", attend, norm_first, residual, alpha, eps)\n",
+      ", attend, norm_first, residual, alpha, eps)\n"
       "    if M is not None:\n"
-      '        X = residual(X, params["norm_2"], feed, wiring, alpha, eps)\n'
-      '        return residual(X, params["norm_c"], cross_attend, wiring, alpha, eps)\n'),
+      '        X = connect(X, params["norm_2"], feed, norm_first, residual, alpha, eps)\n'
+      '        return connect(X, params["norm_c"], cross_attend, norm_first, residual, alpha, eps)\n'),
 ]

@@ -180,7 +180,7 @@ def what_it_cannot_do_is_refused_by_name(module):
     params, ids, targets = start(LEARNED, 2, 5)
     sizes = {"kind": "decoder", "vocab": 11, "d": 12, "heads": 3, "layers": 1, "activation": "gelu_tanh"}
     with as_shipped():
-        for name, value in (("position", "rope"), ("kv_heads", 1), ("wiring", "post"), ("alpha", 2.0), ("activation", "gelu"),
+        for name, value in (("position", "rope"), ("kv_heads", 1), ("norm_first", False), ("residual", False), ("alpha", 2.0), ("activation", "gelu"),
                             ("gated", True), ("bias", False), ("rms", True), ("embedding_norm", True),
                             ("scale_embedding", True), ("tied", False), ("p", 0.1)):
             config = ModelConfig(**sizes | {name: value})

@@ -16,14 +16,14 @@ from proofs import as_shipped
 from specs.sample import call, in_numpy, in_torch, refused
 
 V, STEPS = 11, 5
-SIZES = {"vocab": V, "d": 16, "heads": 4, "d_ff": 12, "n_max": 16, "reach": 3, "base": 50.0}
+SIZES = {"vocab": V, "d": 16, "heads": 4, "d_ff": 12, "n_max": 16, "max_distance": 3, "rope_theta": 50.0}
 ODD = {"rms": True, "gated": True, "bias": False, "tied": False, "embedding_norm": True, "scale_embedding": True, "activation": "silu", "eps": 0.1}
 TWO, ONE = {"layers": 2}, {"layers": 1}
-CONFIGS = [ModelConfig("decoder", **SIZES, position=position, kv_heads=kv_heads, wiring=wiring, alpha=alpha, **more)
-           for position, kv_heads, wiring, alpha, more in (
-               ("rope", 2, "pre", 0.7, TWO), ("learned", None, "none", 1.0, ONE | ODD), ("alibi", 1, "post", 1.3, ONE | ODD),
-               ("sinusoidal", 2, "post", 1.3, ONE), ("relative", 2, "pre", 1.0, ONE | ODD), ("rope_half", 1, "post", 0.7, ONE | ODD),
-               ("alibi", 2, "pre", 1.0, ONE), ("none", None, "pre", 1.0, TWO | ODD))]
+CONFIGS = [ModelConfig("decoder", **SIZES, position=position, kv_heads=kv_heads, norm_first=norm_first, residual=residual, alpha=alpha, **more)
+           for position, kv_heads, norm_first, residual, alpha, more in (
+               ("rope", 2, True, True, 0.7, TWO), ("learned", None, True, False, 1.0, ONE | ODD), ("alibi", 1, False, False, 1.3, ONE | ODD),
+               ("sinusoidal", 2, False, True, 1.3, ONE), ("relative", 2, True, True, 1.0, ONE | ODD), ("rope_half", 1, False, True, 0.7, ONE | ODD),
+               ("alibi", 2, True, True, 1.0, ONE), ("none", None, True, True, 1.0, TWO | ODD))]
 PROMPTS = [np.array([3, 1, 4]), np.array([1, 5, 9, 2, 6, 5]), np.array([3]), np.array([5, 8, 9, 7])]
 BATCH = np.random.default_rng(6).integers(0, V, size=(2, 9))
 
@@ -99,7 +99,7 @@ def rows_of_different_lengths_are_as_alone(module):
 
 
 PAIRS = [ModelConfig("encoder_decoder", **SIZES, **more) for more in (
-    {"kv_heads": 2, **TWO}, {"source_vocab": 7, "wiring": "post", "position": "rope", "kv_heads": 1, **ONE, **ODD})]
+    {"kv_heads": 2, **TWO}, {"source_vocab": 7, "norm_first": False, "position": "rope", "kv_heads": 1, **ONE, **ODD})]
 SOURCE, REAL = np.random.default_rng(9).integers(0, 7, size=(2, 5)), np.tri(2, 5, dtype=bool)[:, None]
 
 
@@ -325,9 +325,9 @@ WRONG = [
     M("np.generate._self_attention", "invariant", "cached keys turned again at each step",
       "    bias = None",
       "    if config.position == 'rope':\n"
-      "        store[0][:, :, :length] = rope_forward(store[0][:, :, :length], base=config.base)[0] if length else 0\n"
+      "        store[0][:, :, :length] = rope_forward(store[0][:, :, :length], rope_theta=config.rope_theta)[0] if length else 0\n"
       "    bias = None"),
-    M("np.generate._self_attention", "invariant", "rope: one base for all", '"base": config.base, ', ""),
+    M("np.generate._self_attention", "invariant", "rope: one base for all", '"rope_theta": config.rope_theta,', ""),
     M("np.generate._self_attention", "invariant", "rope: always neighbours", 'config.position == "rope"}', "True}"),
     M("np.generate.decode_forward", "invariant", "padded keys attended", "minimum(kv.start", "minimum(0 * kv.start"),
     M("np.generate.decode_forward", "invariant", "the first token of a row hidden",
@@ -369,12 +369,11 @@ WRONG = [
     M("np.generate._run", "invariant", "cross-attention forgotten", "if kv.cross is not None:", "if False:"),
     M("np.generate._decoder", "invariant", "the encoder's embedding for the target",
       '" if config.source_vocab is None else "decoder"', '"'),
-    M("np.generate._run", "invariant", "last norm forgotten", 'if config.wiring == "pre" else X', "if False else X"),
+    M("np.generate._run", "invariant", "last norm forgotten", 'if config.norm_first else X', "if False else X"),
     M("np.generate.decode_forward", "invariant", "the head of the logits forgotten",
       "if config.tied else", "if True else"),
     M("np.generate._run", "invariant", "α forgotten",
-      "attend, config.wiring, config.alpha, config.eps)\n        if",
-      "attend, config.wiring, 1.0, config.eps)\n        if"),
+      "config.residual, config.alpha,", "config.residual, 1.0,"),
     M("np.generate._run", "invariant", "activation forgotten", 'block["ff"], config.activation)', 'block["ff"])'),
     M("np.generate._run", "invariant", "last: the first", "X[:, -1:] if last", "X[:, :1] if last"),
     M("np.generate._run", "invariant", "last: ignored", "X[:, -1:] if last", "X if last"),

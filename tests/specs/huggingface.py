@@ -65,7 +65,7 @@ LENGTHS, N = (7, 4, 5), 7
 
 def bert():
     net = from_transformers("BertModel")(from_transformers("BertConfig")(**SIZES, max_position_embeddings=9, layer_norm_eps=1e-9))
-    config = ModelConfig(kind="encoder", vocab=13, d=24, heads=6, layers=2, d_ff=20, n_max=9, position="learned", wiring="post",
+    config = ModelConfig(kind="encoder", vocab=13, d=24, heads=6, layers=2, d_ff=20, n_max=9, position="learned", norm_first=False,
                          eps=1e-9, embedding_norm=True, segments=2)
     return randomised(net), config
 
@@ -77,7 +77,7 @@ def llama(tied=True, dtype=torch.float64):
     with in_double():
         net = from_transformers("LlamaForCausalLM")(theirs)
     config = ModelConfig(kind="decoder", vocab=13, d=24, heads=6, kv_heads=2, layers=2, d_ff=20, n_max=9, position="rope_half",
-                         base=500.0, activation="silu", gated=True, bias=False, rms=True, eps=1e-4, tied=tied)
+                         rope_theta=500.0, activation="silu", gated=True, bias=False, rms=True, eps=1e-4, tied=tied)
     return randomised(net, dtype), config
 
 
@@ -236,7 +236,7 @@ def a_wheel_with_llama_is_loaded(module):
             net, config = llama(tied, torch.float32)
             write_gguf(place / "a.gguf", net)
             params, got, tokenizer = module.load_smollm2()
-            assert got.position == "rope" and got.tied is tied and got.heads == 6 and got.kv_heads == 2 and got.base == 500.0
+            assert got.position == "rope" and got.tied is tied and got.heads == 6 and got.kv_heads == 2 and got.rope_theta == 500.0
             assert (got.n_max, got.d_ff, got.vocab, got.layers) == (config.n_max, config.d_ff, 13, 2) and abs(got.eps - 1e-4) < 1e-9
             assert tokenizer.encode("abc<", special=True) == [12, 3, 0]
             logits, _ = np_model.decoder_forward(ids, params, got)
@@ -278,7 +278,7 @@ WRONG = [
       'weight: f"{theirs}.weight"} | ({offset', 'offset: f"{theirs}.weight"} | ({weight'),
     M("pretrained._renamed", "invariant", "a missing layer met by Python alone",
       "                if other not in names:\n", "                if False:\n"),
-    M("pretrained.load_minilm", "invariant", "MiniLM: pre-norm", 'wiring="post"', 'wiring="pre"'),
+    M("pretrained.load_minilm", "invariant", "MiniLM: pre-norm", 'norm_first=False', 'norm_first=True'),
     M("pretrained.load_minilm", "invariant", "MiniLM: no norm after the embedding",
       "embedding_norm=True", "embedding_norm=False"),
     M("pretrained.load_minilm", "invariant", "MiniLM: our ε, not theirs", 'eps=theirs["layer_norm_eps"], ', ""),
@@ -286,7 +286,7 @@ WRONG = [
     M("pretrained.load_minilm", "invariant", "MiniLM: any architecture", 'theirs["model_type"] != "bert" or ', ""),
     M("pretrained.load_smollm2", "invariant", "SmolLM2: rope over halves for rows in the order of neighbours",
       'position="rope"', 'position="rope_half"'),
-    M("pretrained.load_smollm2", "invariant", "SmolLM2: rope with our base", 'base=theirs["rope.freq_base"], ', ""),
+    M("pretrained.load_smollm2", "invariant", "SmolLM2: rope with our base", 'rope_theta=theirs["rope.freq_base"], ', ""),
     M("pretrained.load_smollm2", "invariant", "SmolLM2: our ε", 'eps=theirs["attention.layer_norm_rms_epsilon"], ', ""),
     M("pretrained.load_smollm2", "invariant", "SmolLM2: plain GELU", 'activation="silu", ', ""),
     M("pretrained.IN_GGUF", "invariant", "SmolLM2: up for gate",

@@ -21,16 +21,16 @@ from twins import FORWARD, GRADIENT
 V, D, N, MEMORY, HEADS = 7, 8, 5, 4, 4
 BASE = {"vocab": V, "d": D, "heads": HEADS, "layers": 2, "d_ff": 6, "n_max": 6}
 CONFIGS = [
-    ModelConfig("encoder", **BASE, position="learned", wiring="post", embedding_norm=True, segments=2, activation="relu"),
-    ModelConfig("encoder", **BASE, position="relative", reach=2, gated=True, activation="silu", scale_embedding=True),
-    ModelConfig("encoder", **BASE, position="none", wiring="none", segments=3, eps=0.1),
+    ModelConfig("encoder", **BASE, position="learned", norm_first=False, embedding_norm=True, segments=2, activation="relu"),
+    ModelConfig("encoder", **BASE, position="relative", max_distance=2, gated=True, activation="silu", scale_embedding=True),
+    ModelConfig("encoder", **BASE, position="none", residual=False, segments=3, eps=0.1),
     ModelConfig("decoder", **BASE, tied=False, kv_heads=2, activation="gelu_tanh", alpha=1.3),
     ModelConfig("decoder", **BASE, position="rope_half", rms=True, bias=False, gated=True, activation="silu", kv_heads=1),
-    ModelConfig("decoder", **BASE, position="rope", base=30.0, wiring="post", scale_embedding=True),
+    ModelConfig("decoder", **BASE, position="rope", rope_theta=30.0, norm_first=False, scale_embedding=True),
     ModelConfig("decoder", **BASE, position="alibi", embedding_norm=True, rms=True, bias=False),
-    ModelConfig("encoder_decoder", **BASE, scale_embedding=True, base=100.0),
-    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="learned", wiring="post", tied=False),
-    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="relative", reach=1, kv_heads=2, embedding_norm=True),
+    ModelConfig("encoder_decoder", **BASE, scale_embedding=True, rope_theta=100.0),
+    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="learned", norm_first=False, tied=False),
+    ModelConfig("encoder_decoder", **BASE, source_vocab=9, position="relative", max_distance=1, kv_heads=2, embedding_norm=True),
 ]
 FULL = [0, 3, 7, 8]  # of these every leaf is tried by its slope
 
@@ -135,7 +135,7 @@ def padding_is_not_seen(module):
 def equals_the_transformer_of_torch(module):
     """torch.nn.Transformer with our parameters, norms before or after: output and every gradient."""
     for norm_first in (True, False):
-        config = ModelConfig("encoder_decoder", **BASE, wiring="pre" if norm_first else "post", activation="relu")
+        config = ModelConfig("encoder_decoder", **BASE, norm_first=norm_first, activation="relu")
         params = filled(init_model(rng(), config, np.float64), rng())
         with warnings.catch_warnings():  # it says that a fast path of its own cannot be used
             warnings.simplefilter("ignore", UserWarning)
@@ -296,15 +296,15 @@ def kept(cache, params) -> int:
 
 
 def init_keeps_the_stream_level(module):
-    """Weights of variance 1/d_in; with wiring pre, what returns to the stream is smaller by 1/√(2 layers)."""
+    """Weights of variance 1/d_in; with norm_first, what returns to the stream is smaller by 1/√(2 layers)."""
     wide = {"vocab": 50, "d": 240, "heads": 4, "layers": 8, "n_max": 5}
-    for wiring, shrink in (("pre", 0.25), ("post", 1)):
-        params = module.init_model(rng(), ModelConfig("encoder_decoder", **wide, wiring=wiring))
+    for flags, shrink in (({}, 0.25), ({"norm_first": False}, 1), ({"residual": False}, 1)):
+        params = module.init_model(rng(), ModelConfig("encoder_decoder", **wide, **flags))
         for name, x in tree.flatten(params).items():
             last = name.split(".")[-1]
             if last.startswith("W"):
                 expected = shrink if last in ("W_o", "W_2") else 1
-                near(x.std() * np.sqrt(len(x)), expected, f"{wiring}, {name}", 0.03)
+                near(x.std() * np.sqrt(len(x)), expected, f"{flags}, {name}", 0.03)
             elif last == "E":
                 near(x.std() * np.sqrt(240), 1, name, 0.03)
             assert x.dtype == np.float32
@@ -374,7 +374,7 @@ WRONG = [
       "dY, dM_i, blocks", "_, dM_i, blocks"),
     M("np.model.stack_backward", "invariant", "blocks run backward in forward order",
       "for i in reversed(range(len(cache.blocks))):", "for i in range(len(cache.blocks)):"),
-    M("np.model.stack_forward", "invariant", "no last norm", 'if config.wiring == "pre":', "if False:"),
+    M("np.model.stack_forward", "invariant", "no last norm", 'if config.norm_first:', "if False:"),
     M("np.model._decode_forward", "invariant", "the causal mask forgotten when another is given",
       "combine_masks(causal, mask)", "mask"),
     M("np.model._decode_forward", "invariant", "no causal mask",
@@ -397,15 +397,15 @@ WRONG = [
       ") if positions is None else positions", ")"),
     M("np.model.embed_forward", "invariant", "positions start from 1",
       "np.arange(ids.shape[-1]) if positions", "1 + np.arange(ids.shape[-1]) if positions"),
-    M("np.model.embed_forward", "invariant", "base of the sinusoids not handed on", ", config.base", ""),
-    M("np.model.embed_forward", "invariant", "sinusoids in float64", "config.base).astype(X.dtype)", "config.base)"),
+    M("np.model.embed_forward", "invariant", "base of the sinusoids not handed on", ", config.rope_theta", ""),
+    M("np.model.embed_forward", "invariant", "sinusoids in float64", "config.rope_theta).astype(X.dtype)", "config.rope_theta)"),
     M("np.model.embed_backward", "invariant", "the norm of the embedding has no gradient", 'grads["norm"]', "_"),
     M("np.model.embed_backward", "invariant", "dropout after the embedding not undone",
       "dX = dropout_backward(dX, cache.dropout)", "pass"),
     M("np.model._decode_backward", "invariant", "the embedding's gradient written into what was handed back",
       "return dM, dembedding, grads", "dlogits *= 2\n    return dM, dembedding, grads"),
     M("np.model.stack_forward", "invariant", "position inside attention not handed on",
-      "position=config.in_attention, base", 'position="none", base'),
+      "position=config.in_attention, rope_theta", 'position="none", rope_theta'),
     M("np.model.stack_forward", "invariant", "ε not handed on",
       "eps=config.eps, p=config.p, rng=rng)", "p=config.p, rng=rng)"),
     M("np.model.decoder_forward", "invariant", "kinds not told apart",
@@ -434,7 +434,7 @@ WRONG = [
     M("init.init_model", "invariant", "what returns to the stream is not made smaller",
       "dtype(1 / math.sqrt(2 * config.layers))", "dtype(1)"),
     M("init.init_model", "invariant", "made smaller in post too",
-      'if config.wiring == "pre" else dtype(1)', "if True else dtype(1)"),
+      'if config.norm_first and config.residual else dtype(1)', "if True else dtype(1)"),
     M("init.init_model", "invariant", "float64 all the same",
       'shrink * params["W_2"]', 'float(shrink) * params["W_2"].astype(float)'),
 ]

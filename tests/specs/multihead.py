@@ -55,7 +55,7 @@ def placed_cases(rng):
                   "params": placed_params(rng, position, (4, 2, 1, 2)[i])}
         yield Case(f"{position}, rank {2 + i % 3}", inputs, {
             "heads": HEADS, "kv_heads": (4, 2, 1, 2)[i], "mask": mask_of(("random", "shared")[i % 2], rng, lead, 6, 6),
-            "position": position, "base": (30.0, 10000.0)[i % 2]})
+            "position": position, "rope_theta": (30.0, 10000.0)[i % 2]})
 
 
 def multihead_and_placed_cases(rng):
@@ -302,7 +302,7 @@ def init_is_lecun_whatever_the_heads(module):
         assert x.dtype == np.float32 and (name[0] == "W" or not x.any())
         if name[0] == "W":
             near(x.std() * np.sqrt(len(x)), 1, f"deviation of {name} and 1/√d_in", 0.03)
-    assert module.init_multihead(rng(), 4, 2, reach=3)["table"].shape == (2, 7)
+    assert module.init_multihead(rng(), 4, 2, max_distance=3)["table"].shape == (2, 7)
     assert list(module.init_multihead(rng(), 4, 2, bias=False)) == ["W_q", "W_k", "W_v", "W_o"]
     assert module.init_multihead(rng(), 5, 2, d_k=3, dtype=np.float64)["W_o"].dtype == np.float64
 
@@ -361,8 +361,8 @@ refused_by_torch = refusals(
 def module_is_the_function(module):
     """Multihead holds the tree of init_multihead; output and gradients are those of the NumPy half."""
     for options, fixed, place in (({}, {}, {}), ({"bias": False}, {"is_causal": True}, {}), ({"kv_heads": 2, "d_k": 3}, {}, {}),
-                                  ({}, {"is_causal": True}, {"position": "rope", "base": 30.0}),
-                                  ({"reach": 2}, {"is_causal": True}, {"position": "relative"})):
+                                  ({}, {"is_causal": True}, {"position": "rope", "rope_theta": 30.0}),
+                                  ({"max_distance": 2}, {"is_causal": True}, {"position": "relative"})):
         net = module.Multihead(8, HEADS, **options, **place)
         made = np_multihead.init_multihead(rng(), 8, HEADS, **options)
         held = tree.from_torch(net)
@@ -447,10 +447,10 @@ WRONG = [
       "        K, turn_k = rope_forward", "        _, turn_k = rope_forward",
       ", dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1", " = rope_backward(dQ, turn[0"),
     M("np.multihead.multihead_forward", "twin", "rope: base not handed on",
-      "Q, turn_q = rope_forward(Q, base=base,", "Q, turn_q = rope_forward(Q,",
-      "K, turn_k = rope_forward(K, base=base,", "K, turn_k = rope_forward(K,"),
+      "Q, turn_q = rope_forward(Q, rope_theta=rope_theta,", "Q, turn_q = rope_forward(Q,",
+      "K, turn_k = rope_forward(K, rope_theta=rope_theta,", "K, turn_k = rope_forward(K,"),
     M("np.multihead.multihead_forward", "twin", "rope: neighbour pairs taken for halves",
-      'Q, base=base, interleaved=position == "rope")', 'Q, base=base, interleaved=position != "rope")',
+      'Q, rope_theta=rope_theta, interleaved=position == "rope")', 'Q, rope_theta=rope_theta, interleaved=position != "rope")',
       "=position == ", "=position != "),
     M("np.multihead.multihead_forward", "twin invariant", "alibi: the heads in reverse",
       "(alibi_bias(heads, n), None)", "(alibi_bias(heads, n)[::-1], None)"),
@@ -495,9 +495,9 @@ WRONG = [
       "Y.repeat_interleave(times, dim=-3)", "torch.cat([Y] * times, dim=-3)"),
     M("pt.multihead.head_sum", "twin", "head_sum: mean over heads", "return Z.sum(dim=-3)", "return Z.mean(dim=-3)"),
     M("pt.multihead.Multihead.forward", "invariant", "module: is_causal not handed on",
-      ",\n                         is_causal", ""),
+      "self.rope_theta, is_causal", "self.rope_theta"),
     M("pt.multihead.Multihead.forward", "invariant", "module: position not handed on",
-      "mask, self.position, self.base", 'mask, "none", self.base'),
+      "mask, self.position,", 'mask, "none",'),
     M("pt.multihead.multihead", "invariant", "is_causal forgotten beside a bias",
       "        if is_causal:\n", "        if False:\n"),
     M("pt.multihead.biased_attention", "twin invariant", "bias: added, then scaled",

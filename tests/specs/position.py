@@ -39,7 +39,7 @@ def rope_cases(rng):
     for rank, lead in LEAD.items():
         for pairs in (True, False):
             X = {"X": rng.normal(size=(*lead, 5, 6))}
-            yield Case(f"rank {rank}, {pairs}", X, {"offset": rank, "interleaved": pairs, "base": 100.0})
+            yield Case(f"rank {rank}, {pairs}", X, {"offset": rank, "interleaved": pairs, "rope_theta": 100.0})
             yield Case("positions given", X, {"positions": np.array([3, 0, 1, 1, 9]), "interleaved": pairs})
     each = rng.integers(0, 50, size=(3, 1, 5))
     yield Case("each sequence its own", {"X": rng.normal(size=(3, 2, 5, 6))}, {"positions": each})
@@ -302,7 +302,7 @@ WRONG = [
     M("pt.position.RelativeBias.forward", "invariant", "module: number of keys forgotten",
       ", m, offset)", ", None, offset)"),
     M("pt.position.RelativeBias.__init__", "invariant", "module: the bias starts at random",
-      "nn.Parameter(torch.zeros(H, 2 * reach + 1))", "nn.Parameter(torch.randn(H, 2 * reach + 1))"),
+      "nn.Parameter(torch.zeros(H, 2 * max_distance + 1))", "nn.Parameter(torch.randn(H, 2 * max_distance + 1))"),
     M("pt.position.rope", "invariant", "RoPE: positions for other tokens let in",
       '    guard.repeats("rope", "shape of positions", positions.shape, X.shape[:-1])\n', ""),
 ]

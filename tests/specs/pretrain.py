@@ -23,9 +23,9 @@ from twins import FORWARD, FORWARD32, GRADIENT, GRADIENT32, LEAD, SLOPE, Case, S
 
 CLS, SEP, PAD, MASK, VOCAB = 0, 1, 2, 3, 11
 ANY = np.random.default_rng(0)
-CONFIG = ModelConfig("encoder", vocab=VOCAB, d=4, heads=2, layers=1, d_ff=5, n_max=8, position="learned", wiring="post",
+CONFIG = ModelConfig("encoder", vocab=VOCAB, d=4, heads=2, layers=1, d_ff=5, n_max=8, position="learned", norm_first=False,
                      embedding_norm=True, segments=2)
-PLAIN = replace(CONFIG, position="rope", wiring="pre", embedding_norm=False, segments=0)
+PLAIN = replace(CONFIG, position="rope", norm_first=True, embedding_norm=False, segments=0)
 
 
 shapes = cache(np_pretrain.init_pretrain)

@@ -269,7 +269,7 @@ SENTENCES = ["the owner", "", "the other end of the naïve café, there", "then"
 def small():
     tokenizer = WordPieceTokenizer.train(SAMPLE, 120)
     config = ModelConfig(kind="encoder", vocab=len(tokenizer), d=12, heads=3, layers=2, n_max=300, position="learned",
-                         wiring="post", segments=2, embedding_norm=True)
+                         norm_first=False, segments=2, embedding_norm=True)
     return init_model(np.random.default_rng(0), config), config, tokenizer
 
 

@@ -1,5 +1,7 @@
 # ruff: noqa: E501
-"""The residual stream: each wiring with any sublayer inside, DeepNorm's numbers, and weights of a stated size."""
+"""The residual stream: each order of norm and sum, with any sublayer inside, DeepNorm's numbers, and weights of a stated size."""
+
+import itertools
 
 import numpy as np
 import torch
@@ -14,7 +16,7 @@ from proofs import habits, refusals
 from twins import FORWARD, GRADIENT, LEAD, SLOPE, Case, Spec
 
 N, D, WIDTH = 3, 5, 4
-WIRINGS = ("pre", "post", "none")
+ORDERS = [(norm_first, residual) for residual in (True, False) for norm_first in (True, False)]
 
 
 def norm_params(rng, rms=False, d=D):
@@ -54,12 +56,12 @@ def inputs(*lead, rms=False):
 
 
 def runs(module):
-    """(forward, backward, torch's function, inputs) for each wiring, rank and norm."""
+    """(forward, backward, torch's function, inputs) for norm first or last, with a residual and without; every rank, both norms."""
     def backward(dY, cache):
         return module.residual_backward(dY, cache, sublayer_backward)
 
-    for wiring, lead, rms in zip(WIRINGS * 2, (*LEAD.values(), *LEAD.values()), (False, True) * 3, strict=True):
-        options = {"wiring": wiring, "alpha": 1.3, "eps": 0.1}
+    for i, ((norm_first, residual), rms) in enumerate(itertools.product(ORDERS, (False, True))):
+        options, lead = {"norm_first": norm_first, "residual": residual, "alpha": 1.3, "eps": 0.1}, list(LEAD.values())[i % len(LEAD)]
 
         def forward(X, norm, weights, options=options):
             return module.residual_forward(X, norm, sublayer(weights), **options)
@@ -70,13 +72,13 @@ def runs(module):
         yield forward, backward, twin, inputs(*lead, rms=rms)
 
 
-def every_wiring_has_the_right_slope(module):
+def every_order_has_the_right_slope(module):
     for forward, backward, _, given in runs(module):
         errors = gradcheck(forward, backward, given, rng())
         assert max(errors.values()) < SLOPE, errors
 
 
-def every_wiring_has_a_twin(module):
+def every_order_has_a_twin(module):
     for forward, backward, twin, given in runs(module):
         errors = parity(forward, backward, twin, given, rng())
         assert errors.pop("forward") < FORWARD and max(errors.values()) < GRADIENT, errors
@@ -92,11 +94,11 @@ def float32_stays_and_inputs_too(module):
         dY.flags.writeable = False
         for x in (Y, *arrays(backward(dY, cache))):
             assert x.dtype == np.float32, f"{x.dtype}, expected float32"
-    Y, _ = module.residual_forward(given["X"], given["norm"], sublayer(given["weights"]), "pre", np.float64(1.3), np.float64(0.1))
+    Y, _ = module.residual_forward(given["X"], given["norm"], sublayer(given["weights"]), True, True, np.float64(1.3), np.float64(0.1))
     assert Y.dtype == np.float32, "a NumPy scalar for α pulled float32 up"
 
 
-def the_wirings_are_what_they_say(module):
+def the_orders_are_what_they_say(module):
     """Written out, with α as it is by default and otherwise."""
     X, norm, weights = inputs(2).values()
     f = sublayer(weights)
@@ -105,10 +107,10 @@ def the_wirings_are_what_they_say(module):
         return module.norm_forward(Y, norm)[0]
 
     for alpha in (1.0, 1.3):
-        for wiring, expected in (("pre", alpha * X + f(normed(X))[0]), ("post", normed(alpha * X + f(X)[0])),
-                                 ("none", f(normed(X))[0])):
-            near(module.residual_forward(X, norm, f, wiring, alpha)[0], expected, f"{wiring}, α = {alpha}")
-    same(module.residual_forward(X, norm, f)[0], module.residual_forward(X, norm, f, "pre", 1.0)[0], "the defaults")
+        for order, expected in zip(ORDERS, (alpha * X + f(normed(X))[0], normed(alpha * X + f(X)[0]), f(normed(X))[0],
+                                            normed(f(X)[0])), strict=True):
+            near(module.residual_forward(X, norm, f, *order, alpha)[0], expected, f"{order}, α = {alpha}")
+    same(module.residual_forward(X, norm, f)[0], module.residual_forward(X, norm, f, True, True, 1.0)[0], "the defaults")
 
 
 def an_empty_sublayer_shows_the_stream(module):
@@ -116,10 +118,10 @@ def an_empty_sublayer_shows_the_stream(module):
     X, norm, weights = inputs(2).values()
     silent, dY = sublayer(weights | {"W_2": 0 * weights["W_2"]}), normal(2, N, D) + 1
     for alpha in (1.0, 1.5):
-        Y, cache = module.residual_forward(X, norm, silent, "pre", alpha)
+        Y, cache = module.residual_forward(X, norm, silent, True, True, alpha)
         same(Y, alpha * X, "Y and αX")
         same(module.residual_backward(dY, cache, sublayer_backward)[0], alpha * dY, "dX and α dY")
-    Y, cache = module.residual_forward(X, norm, silent, "none")
+    Y, cache = module.residual_forward(X, norm, silent, residual=False)
     assert not Y.any() and not module.residual_backward(dY, cache, sublayer_backward)[0].any()
 
 
@@ -161,8 +163,9 @@ DEPTHS = (
     ("deepnorm", TypeError, "deepnorm: decoder_layers is float, expected a whole number", 2, 2.0),
 )
 refused = refusals(
-    ("residual_forward", ValueError, "residual: wiring is 'both', expected one of pre, post, none", X_, P_, F_, "both"),
-    ("residual_forward", ValueError, "residual: alpha is nan, expected a finite number", X_, P_, F_, "pre", float("nan")),
+    *[("residual_forward", TypeError, f"residual: {name} is str, expected bool", X_, P_, F_, *flags)
+      for name, flags in (("norm_first", ("pre",)), ("residual", (False, "none")))],
+    ("residual_forward", ValueError, "residual: alpha is nan, expected a finite number", X_, P_, F_, True, True, float("nan")),
     ("residual_forward", TypeError, "residual: X is list, expected a NumPy array", [1.0], P_, F_),
     ("norm_forward", ValueError, r"layer_norm: gamma has shape \(4,\), expected \(5,\)", X_, norm_params(rng(), d=4)),
     *DEPTHS,
@@ -171,8 +174,9 @@ refused = refusals(
 )
 T_, PT_ = torch.tensor(X_), tree.to_torch(P_)
 refused_by_torch = refusals(
-    ("residual", ValueError, "residual: wiring is 'both', expected one of pre, post, none", T_, PT_, abs, "both"),
-    ("residual", ValueError, "residual: alpha is nan, expected a finite number", T_, PT_, abs, "pre", float("nan")),
+    *[("residual", TypeError, f"residual: {name} is str, expected bool", T_, PT_, abs, *flags)
+      for name, flags in (("norm_first", ("pre",)), ("residual", (False, "none")))],
+    ("residual", ValueError, "residual: alpha is nan, expected a finite number", T_, PT_, abs, True, True, float("nan")),
     ("residual", TypeError, "residual: X is numpy.ndarray, expected a torch tensor", X_, PT_, abs),
     ("norm", ValueError, r"layer_norm: gamma has shape \(4,\), expected \(5,\)", T_, tree.to_torch(norm_params(rng(), d=4))),
     *DEPTHS,
@@ -181,63 +185,63 @@ refused_by_torch = refusals(
 )
 
 
-def torch_wirings_equal_the_other_half(module):
+def torch_orders_equal_the_other_half(module):
     """The module under test in torch's place, against the NumPy half; ε and α are not the usual ones, then they are."""
-    for wiring in WIRINGS:
+    for order in ORDERS:
         for more in ({"alpha": 1.3, "eps": 0.1}, {}):
             X, norm, weights = inputs(2).values()
             X = 3e-3 * X  # ε weighs as much as the variance
             W = tree.to_torch(weights)
             Y = module.residual(torch.tensor(X), tree.to_torch(norm), lambda x, W=W: torch.tanh(x @ W["W_1"]) @ W["W_2"],
-                                wiring, **more)
-            near(Y, np_residual.residual_forward(X, norm, sublayer(weights), wiring, **more)[0], f"{wiring}, {more}")
+                                *order, **more)
+            near(Y, np_residual.residual_forward(X, norm, sublayer(weights), *order, **more)[0], f"{order}, {more}")
 
 
 INVARIANTS = {
-    "np.residual": [*habits(TWINS), every_wiring_has_the_right_slope, every_wiring_has_a_twin, float32_stays_and_inputs_too,
-                    the_wirings_are_what_they_say, an_empty_sublayer_shows_the_stream, deepnorm_numbers,
+    "np.residual": [*habits(TWINS), every_order_has_the_right_slope, every_order_has_a_twin, float32_stays_and_inputs_too,
+                    the_orders_are_what_they_say, an_empty_sublayer_shows_the_stream, deepnorm_numbers,
                     weights_have_the_stated_deviation, refused],
-    "pt.residual": [torch_wirings_equal_the_other_half, weights_have_the_stated_deviation, refused_by_torch],
+    "pt.residual": [torch_orders_equal_the_other_half, weights_have_the_stated_deviation, refused_by_torch],
 }
+BACK = "cache.alpha * dY + dX if cache.residual else dX"
+BACK_POST = "cache.alpha * dS + dX if cache.residual else dX"
+FORTH = "Y = alpha * X + F if residual else F"
+POST = "norm_forward(alpha * X + F if residual else F, norm, eps)"
 WRONG = [
-    M("np.residual.residual_backward", "invariant", "pre: the residual dropped from the backward",
-      '(dX if cache.wiring == "none" else cache.alpha * dY + dX)', "dX"),
-    M("np.residual.residual_backward", "invariant", "post: the residual dropped from the backward",
-      "return cache.alpha * dS + dX,", "return dX,"),
+    M("np.residual.residual_backward", "invariant", "pre: the residual dropped from the backward", BACK, "dX"),
+    M("np.residual.residual_backward", "invariant", "post: the residual dropped from the backward", BACK_POST, "dX"),
     M("np.residual.residual_forward", "invariant", "pre: the normalised x added instead of x",
-      "alpha * X + F)", "alpha * X_bar + F)"),
+      "Y = alpha * X + F", "Y = alpha * X_bar + F"),
     M("np.residual.residual_forward + residual_backward + residual_backward", "invariant", "pre: the normalised x added, and differentiated so",
-      "alpha * X + F)", "alpha * X_bar + F)",
-      "dY, cache.inner)", "dY, cache.inner)\n    dX_bar = dX_bar + (cache.wiring == 'pre') * cache.alpha * dY",
-      '(dX if cache.wiring == "none" else cache.alpha * dY + dX)', "dX"),
-    M("np.residual.residual_forward + residual_backward", "invariant", "the residual removed",
-      "else alpha * X + F", "else F",
-      "cache.alpha * dY + ", ""),
+      "Y = alpha * X + F", "Y = alpha * X_bar + F",
+      "dY, cache.inner)", "dY, cache.inner)\n        dX_bar = dX_bar + cache.residual * cache.alpha * dY",
+      BACK, "dX"),
+    M("np.residual.residual_forward + residual_backward", "invariant", "the residual removed", FORTH, "Y = F", BACK, "dX"),
     M("np.residual.residual_forward + residual_backward", "invariant", "the residual doubled",
-      '" else alpha ', '" else 2 * alpha ',
-      '" else cache.', '" else 2 * cache.'),
+      "Y = alpha * X", "Y = 2 * alpha * X", "cache.alpha * dY", "2 * cache.alpha * dY"),
     M("np.residual.residual_backward", "invariant", "the gradient along the stream doubled",
-      '" else cache.', '" else 2 * cache.'),
+      "cache.alpha * dY", "2 * cache.alpha * dY"),
     M("np.residual.residual_forward + residual_backward", "invariant", "post for pre",
-      'if wiring == "post":', 'if wiring == "pre":',
-      'if cache.wiring == "post":', 'if cache.wiring == "pre":'),
-    M("np.residual.residual_backward", "invariant", "pre: α forgotten in the backward",
-      "else cache.alpha * dY", "else dY"),
-    M("np.residual.residual_backward", "invariant", "post: α forgotten in the backward",
-      "return cache.alpha * dS + dX,", "return dS + dX,"),
+      "if norm_first:", "if not norm_first:", "if cache.norm_first:", "if not cache.norm_first:"),
+    M("np.residual.residual_backward", "invariant", "pre: α forgotten in the backward", "cache.alpha * dY", "dY"),
+    M("np.residual.residual_backward", "invariant", "post: α forgotten in the backward", "cache.alpha * dS", "dS"),
     M("np.residual.residual_forward", "invariant", "α on the sublayer, not on the stream",
-      "else alpha * X + F", "else X + alpha * F"),
+      "Y = alpha * X + F", "Y = X + alpha * F"),
     M("np.residual.residual_backward", "invariant", "post: the stream's gradient past the norm",
-      "return cache.alpha * dS + dX,", "return cache.alpha * dY + dX,"),
-    M("np.residual.residual_forward + residual_backward", "invariant", "none: the stream not cut",
-      'F if wiring == "none" else ', "",
-      'dX if cache.wiring == "none" else ', ""),
+      "cache.alpha * dS", "cache.alpha * dY"),
+    M("np.residual.residual_forward + residual_backward", "invariant", "pre, no residual: the stream not cut",
+      FORTH, "Y = alpha * X + F", BACK, "cache.alpha * dY + dX"),
+    M("np.residual.residual_forward + residual_backward", "invariant", "post, no residual: the stream not cut",
+      POST, "norm_forward(alpha * X + F, norm, eps)", BACK_POST, "cache.alpha * dS + dX"),
+    M("np.residual.residual_backward", "invariant", "post, no residual: a gradient along the stream that is cut",
+      BACK_POST, "cache.alpha * dS + dX"),
+    M("np.residual.residual_forward", "invariant", "post, no residual: F not normalised",
+      POST, POST + " if residual else (F, norm_forward(F, norm, eps)[1])"),
     M("np.residual.residual_forward", "invariant", "post: the normalised x goes to the sublayer too",
-      "        F, inner = sublayer(X)\n", "        F, inner = sublayer(norm_forward(X, norm, eps)[0])\n"),
-    M("np.residual.residual_forward", "invariant", "ε not handed on",
-      "norm_forward(alpha * X + F, norm, eps)", "norm_forward(alpha * X + F, norm)"),
+      "F, inner = sublayer(X)\n", "F, inner = sublayer(norm_forward(X, norm, eps)[0])\n"),
+    M("np.residual.residual_forward", "invariant", "ε not handed on", "else F, norm, eps)", "else F, norm)"),
     M("np.residual.residual_forward", "invariant", "the stream summed in place",
-      "return (F if", "X += F if wiring != 'none' else 0 * F\n    return (F if"),
+      FORTH, "X += F if residual else 0 * F\n        " + FORTH),
     M("np.residual.residual_forward", "invariant", "α as a NumPy scalar pulls float32 up",
       "alpha = float(alpha)", "pass"),
     M("np.residual.norm_forward", "slope twin invariant", "RMSNorm for LayerNorm",
@@ -258,25 +262,30 @@ WRONG = [
     M("np.residual.deepnorm", "invariant", "DeepNorm: N and M changed over",
       "(N**4 * M) ** (1 / 16)", "(M**4 * N) ** (1 / 16)"),
     M("np.residual.deepnorm", "invariant", "DeepNorm: β not inverted", "(8 * layers) ** -0.25", "(8 * layers) ** 0.25"),
-    M("np.residual.deviation", "invariant", "init: variance for deviation",
+    M("np.residual.init_std", "invariant", "init: variance for deviation",
       '"lecun": 1 / math.sqrt(d_in)', '"lecun": 1 / d_in'),
-    M("np.residual.deviation", "invariant", "init: He with the width of the output",
+    M("np.residual.init_std", "invariant", "init: He with the width of the output",
       '"he": math.sqrt(2 / d_in)', '"he": math.sqrt(2 / d_out)'),
-    M("np.residual.deviation", "invariant", "init: residual over layers, not over sublayers",
+    M("np.residual.init_std", "invariant", "init: residual over layers, not over sublayers",
       "0.02 / math.sqrt(2 * layers)", "0.02 / math.sqrt(layers)"),
     M("np.residual.init_weights", "invariant", "init: uniform, of the same deviation",
-      "rng.normal(scale=deviation(scheme, d_in, d_out, layers), size=(d_in, d_out",
-      "(math.sqrt(12) * deviation(scheme, d_in, d_out, layers) * (rng.random((d_in, d_out)) - 0.5"),
-    M("np.residual.residual_forward", "invariant", "any word is a wiring", "if wiring not in WIRINGS:", "if False:"),
+      "rng.normal(scale=init_std(scheme, d_in, d_out, layers), size=(d_in, d_out",
+      "(math.sqrt(12) * init_std(scheme, d_in, d_out, layers) * (rng.random((d_in, d_out)) - 0.5"),
+    M("np.residual.residual_forward", "invariant", "whatever is true is a flag",
+      'guard.flag("residual", norm_first=norm_first, residual=residual)', "pass"),
     M("pt.residual.residual", "invariant", "the normalised x added instead of x",
-      'Y if wiring == "none" else alpha * X + Y', 'Y if wiring == "none" else alpha * norm(X, params, eps) + Y'),
-    M("pt.residual.residual", "invariant", "post for pre", 'if wiring == "post":', 'if wiring == "pre":'),
-    M("pt.residual.residual", "invariant", "the stream not cut", 'Y if wiring == "none" else ', ""),
-    M("np.residual.deviation", "invariant", "init: xavier without its 2",
+      "Y = alpha * X + F", "Y = alpha * norm(X, params, eps) + F"),
+    M("pt.residual.residual", "invariant", "post for pre",
+      "if norm_first else X)", "if not norm_first else X)", "return Y if norm_first", "return Y if not norm_first"),
+    M("pt.residual.residual", "invariant", "the stream not cut", "F if residual else F", "F"),
+    M("pt.residual.residual", "invariant", "no residual: not normalised afterwards",
+      "return Y if norm_first", "return Y if norm_first or not residual"),
+    M("np.residual.init_std", "invariant", "init: xavier without its 2",
       '"xavier": math.sqrt(2 / (d_in + d_out))', '"xavier": math.sqrt(1 / (d_in + d_out))'),
     M("pt.residual.init_weights", "invariant", "init: widths exchanged",
-      "deviation(scheme, d_in, d_out, layers)", "deviation(scheme, d_out, d_in, layers)"),
+      "init_std(scheme, d_in, d_out, layers)", "init_std(scheme, d_out, d_in, layers)"),
     M("pt.residual.init_weights", "invariant", "init: the generator not used",
       "generator=generator)", "generator=None)"),
-    M("pt.residual.residual", "invariant", "any word is a wiring", "if wiring not in WIRINGS:", "if False:"),
+    M("pt.residual.residual", "invariant", "whatever is true is a flag",
+      'guard.flag("residual", norm_first=norm_first, residual=residual)', "pass"),
 ]

@@ -23,7 +23,7 @@ from byhand.np.optim import adamw_step_, decay_mask
 from byhand.np.position import sinusoidal
 from byhand.tree import flatten, map_tree, unflatten
 
-SUPPORTED = {"position": ("learned", "sinusoidal"), "kv_heads": (None,), "wiring": ("pre",),
+SUPPORTED = {"position": ("learned", "sinusoidal"), "kv_heads": (None,), "norm_first": (True,), "residual": (True,),
              "alpha": (1,), "activation": ("gelu_tanh", "relu"), "gated": (False,), "bias": (True,), "rms": (False,),
              "embedding_norm": (False,), "scale_embedding": (False,), "tied": (True,), "p": (0,)}
 CHUNK = 1 << 15  # numbers that a chain of elementwise steps takes at a time, so that they stay in the cache
@@ -80,7 +80,7 @@ def workspace(
                              **{name: np.ones(size, dtype) for name, size in sizes.items()})
              for _ in range(min(threads, batch // b))]
     future = np.where(np.tri(n, dtype=bool).T, 0, -np.inf).astype(dtype)
-    places = sinusoidal(n, d, config.base) if config.position == "sinusoidal" else np.zeros((n, d))
+    places = sinusoidal(n, d, config.rope_theta) if config.position == "sinusoidal" else np.zeros((n, d))
     return Workspace((batch, n), lanes, pack(map_tree(np.zeros_like, params)), future, places.astype(dtype))
 
 

@@ -140,12 +140,13 @@ def block_forward(
     M: Float[Array, "*B m d_m"] | None = None,
     memory_mask: Bool[Array, "..."] | None = None,
     *,
-    wiring: str = "pre",
+    norm_first: bool = True,
+    residual: bool = True,
     alpha: float = 1.0,
     activation: str = "gelu",
     kv_heads: int | None = None,
     position: str = "none",
-    base: float = 10000.0,
+    rope_theta: float = 10000.0,
     eps: float = 1e-5,
     p: float = 0.0,
     rng: np.random.Generator | None = None,
@@ -157,7 +158,7 @@ def block_forward(
     guard.block("block", params, M)
 
     def attend(Y):
-        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask, position, base)
+        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta)
         O, dropout = dropout_forward(O, p, rng)
         return O, SublayerCache(inner, dropout)
 
@@ -171,11 +172,11 @@ def block_forward(
         O, dropout = dropout_forward(O, p, rng)
         return O, SublayerCache(inner, dropout)
 
-    X, attention = residual_forward(X, params["norm_1"], attend, wiring, alpha, eps)  # (9.25)
+    X, attention = residual_forward(X, params["norm_1"], attend, norm_first, residual, alpha, eps)  # (9.25)
     cross = None
     if M is not None:
-        X, cross = residual_forward(X, params["norm_c"], cross_attend, wiring, alpha, eps)  # (9.28)
-    X, ff = residual_forward(X, params["norm_2"], feed, wiring, alpha, eps)  # (9.26)
+        X, cross = residual_forward(X, params["norm_c"], cross_attend, norm_first, residual, alpha, eps)  # (9.28)
+    X, ff = residual_forward(X, params["norm_2"], feed, norm_first, residual, alpha, eps)  # (9.26)
     return X, BlockCache(attention, cross, ff)
 
 

@@ -20,7 +20,7 @@ from byhand.np.residual import norm_forward, residual_forward
 from byhand.np.sample import choose
 
 
-class KV(NamedTuple):
+class KVCache(NamedTuple):
     """What a decoder keeps of the tokens so far, so that a new token costs one pass of one token.
 
     Columns 0 … length − 1 are filled. Prompts of different lengths end in one column: row b begins in start[b].
@@ -41,7 +41,7 @@ def init_kv(
     start: Int[Array, " B"] | None = None,
     M: Float[Array, "B m d"] | None = None,
     memory_mask: Bool[Array, "B 1 m"] | None = None,
-) -> KV:
+) -> KVCache:
     """Room for n_max tokens in each of `batch` rows, all of it allocated here. Row b has start[b] columns of padding.
 
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
@@ -54,22 +54,22 @@ def init_kv(
     blocks = [decoder["blocks"][str(i)] for i in range(config.layers)]
     cross = None if M is None else [tuple(_heads(M, block["cross"], name, G) for name in "kv") for block in blocks]
     start = np.zeros(batch, np.int64) if start is None else start
-    return KV([(np.zeros(size, dtype), np.zeros(size, dtype)) for _ in blocks], cross, memory_mask, start, 0)
+    return KVCache([(np.zeros(size, dtype), np.zeros(size, dtype)) for _ in blocks], cross, memory_mask, start, 0)
 
 
-def select_kv(kv: KV, rows: Int[Array, " b"]) -> KV:
+def select_kv(kv: KVCache, rows: Int[Array, " b"]) -> KVCache:
     """The cache of these rows, each as often as it is named: a copy, for a beam or for rows that go on."""
     guard.indices("select_kv", "rows", rows, len(kv.start))
 
     def pick(pairs):
         return None if pairs is None else [(K[rows], V[rows]) for K, V in pairs]
     mask = None if kv.memory_mask is None else kv.memory_mask[rows]
-    return KV(pick(kv.layers), pick(kv.cross), mask, kv.start[rows], kv.length)
+    return KVCache(pick(kv.layers), pick(kv.cross), mask, kv.start[rows], kv.length)
 
 
 def decode_forward(
-    ids: Int[Array, "B t"], params: dict, config: ModelConfig, kv: KV, last: bool = False
-) -> tuple[Float[Array, "B n V"], KV]:
+    ids: Int[Array, "B t"], params: dict, config: ModelConfig, kv: KVCache, last: bool = False
+) -> tuple[Float[Array, "B n V"], KVCache]:
     """Logits after each of t new tokens, or after the `last` alone, and the cache with them in it.
 
     Equal to `decoder_forward` over all tokens so far. The new cache has the arrays of the old one, which stays right
@@ -93,6 +93,7 @@ def decode_forward(
 def _run(ids, decoder, embedding, config, kv, places, mask, last):
     """The blocks over new tokens, whose keys and values go into kv; tokens before the logits."""
     X, _ = embed_forward(ids, embedding, config, positions=places)
+    joined = config.norm_first, config.residual, config.alpha, config.eps
     for i in range(config.layers):
         block = decoder["blocks"][str(i)]
 
@@ -106,12 +107,12 @@ def _run(ids, decoder, embedding, config, kv, places, mask, last):
         def feed(Y, block=block):
             return feed_forward_forward(Y, block["ff"], config.activation)
 
-        X, _ = residual_forward(X, block["norm_1"], attend, config.wiring, config.alpha, config.eps)
+        X, _ = residual_forward(X, block["norm_1"], attend, *joined)
         if kv.cross is not None:
-            X, _ = residual_forward(X, block["norm_c"], cross_attend, config.wiring, config.alpha, config.eps)
-        X, _ = residual_forward(X, block["norm_2"], feed, config.wiring, config.alpha, config.eps)
+            X, _ = residual_forward(X, block["norm_c"], cross_attend, *joined)
+        X, _ = residual_forward(X, block["norm_2"], feed, *joined)
     X = X[:, -1:] if last else X
-    return norm_forward(X, decoder["norm"], config.eps)[0] if config.wiring == "pre" else X
+    return norm_forward(X, decoder["norm"], config.eps)[0] if config.norm_first else X
 
 
 def generate(
@@ -194,7 +195,8 @@ def _self_attention(Y, params, config, store, length, places, mask):
     Q = _heads(Y, params, "q", config.heads)
     K, V = (_heads(Y, params, name, config.groups) for name in "kv")
     if config.position in ("rope", "rope_half"):
-        pairs = {"positions": places[:, None], "base": config.base, "interleaved": config.position == "rope"}
+        pairs = {"positions": places[:, None], "rope_theta": config.rope_theta,
+                 "interleaved": config.position == "rope"}
         Q, K = rope_forward(Q, **pairs)[0], rope_forward(K, **pairs)[0]  # a key is turned once, by its own place
     for old, new in zip(store, (K, V), strict=True):
         old[:, :, length:m] = new

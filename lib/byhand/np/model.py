@@ -60,7 +60,7 @@ def embed_forward(
         P, of_place = gather_forward(params["positions"]["table"], np.broadcast_to(positions, ids.shape))
         X = X + P  # (10.10)
     elif config.position == "sinusoidal":
-        X = X + sinusoidal_at(positions, config.d, config.base).astype(X.dtype)  # (10.10)
+        X = X + sinusoidal_at(positions, config.d, config.rope_theta).astype(X.dtype)  # (10.10)
     if config.embedding_norm:
         X, norm = norm_forward(X, params["norm"], config.eps)
     X, dropout = dropout_forward(X, config.p, rng)
@@ -94,20 +94,20 @@ def stack_forward(
     memory_mask: Bool[Array, "..."] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], StackCache]:
-    """The blocks one after another, and with wiring pre a last norm: the stream itself is never normalised before it.
+    """The blocks one after another, and with norm_first a last norm: the stream itself is never normalised before it.
 
-    params {blocks: {"0": …, "1": …}} and, with wiring pre, {norm}. Every block reads the same memory M.
+    params {blocks: {"0": …, "1": …}} and, with norm_first, {norm}. Every block reads the same memory M.
     """
     guard.stack("stack", params, config)
     blocks = []
     for i in range(config.layers):
         X, cache = block_forward(  # (10.1), (10.20)
-            X, params["blocks"][str(i)], config.heads, mask, M, memory_mask, wiring=config.wiring, alpha=config.alpha,
-            activation=config.activation, kv_heads=config.kv_heads, position=config.in_attention, base=config.base,
-            eps=config.eps, p=config.p, rng=rng)
+            X, params["blocks"][str(i)], config.heads, mask, M, memory_mask, norm_first=config.norm_first,
+            residual=config.residual, alpha=config.alpha, activation=config.activation, kv_heads=config.kv_heads,
+            position=config.in_attention, rope_theta=config.rope_theta, eps=config.eps, p=config.p, rng=rng)
         blocks.append(cache)
     norm = None
-    if config.wiring == "pre":
+    if config.norm_first:
         X, norm = norm_forward(X, params["norm"], config.eps)  # (10.8)
     return X, StackCache(blocks, norm)
 
@@ -141,7 +141,7 @@ def encoder_forward(
     segments: Int[Array, "*B n"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], EncoderCache]:
-    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with wiring pre."""
+    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with norm_first."""
     guard.model("encoder", params, config, "encoder", "encoder_decoder")
     X, embed = embed_forward(ids, params["embedding"], config, segments, None, rng)
     H, stack = stack_forward(X, params, config, mask, rng=rng)  # (10.13)
@@ -169,7 +169,7 @@ def decoder_forward(
 ) -> tuple[Float[Array, "*B n V"], DecoderCache]:
     """Logits for the word that follows each token, which sees itself and what stands before it.
 
-    params {embedding, blocks}, {norm} with wiring pre, and {head: {W}} if not tied.
+    params {embedding, blocks}, {norm} with norm_first, and {head: {W}} if not tied.
     """
     guard.model("decoder", params, config, "decoder")
     return _decode_forward(ids, params, params["embedding"], config, mask, None, None, rng)

@@ -101,7 +101,7 @@ def multihead_forward(
     kv_heads: int | None = None,
     mask: Bool[Array, "..."] | None = None,
     position: str = "none",
-    base: float = 10000.0,
+    rope_theta: float = 10000.0,
 ) -> tuple[Float[Array, "*B n d_o"], MultiheadCache]:
     """Queries from X, keys and values from the memory M (M = X is self-attention), heads joined and mapped by W_o.
 
@@ -112,15 +112,15 @@ def multihead_forward(
     """
     kv_heads = heads if kv_heads is None else kv_heads
     guard.multihead("multihead", X, M, params, heads, kv_heads, position)
-    guard.number("multihead", low=0, base=base)
+    guard.number("multihead", low=0, rope_theta=rope_theta)
     n, turn, bias = X.shape[-2], None, None
     Q, q = linear_forward(X, params["W_q"], params.get("b_q"))  # (5.19)
     K, k = linear_forward(M, params["W_k"], params.get("b_k"))  # (5.19)
     V, v = linear_forward(M, params["W_v"], params.get("b_v"))  # (5.19)
     Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
     if position in ("rope", "rope_half"):
-        Q, turn_q = rope_forward(Q, base=base, interleaved=position == "rope")  # (5.24)
-        K, turn_k = rope_forward(K, base=base, interleaved=position == "rope")  # (5.24)
+        Q, turn_q = rope_forward(Q, rope_theta=rope_theta, interleaved=position == "rope")  # (5.24)
+        K, turn_k = rope_forward(K, rope_theta=rope_theta, interleaved=position == "rope")  # (5.24)
         turn = turn_q, turn_k
     K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)  # (5.26)
     if position in ("relative", "alibi"):
@@ -227,11 +227,11 @@ def init_multihead(
     d_m: int | None = None,
     bias: bool = True,
     dtype=np.float32,
-    reach: int | None = None,
+    max_distance: int | None = None,
 ) -> Params:
     """Parameters of `multihead`; d_k defaults to d / heads, which makes their number independent of `heads`.
 
-    With `reach`, a table of relative biases, zero at first.
+    With `max_distance`, a table of relative biases, zero at first.
     """
     kv_heads = heads if kv_heads is None else kv_heads
     guard.count("init_multihead", d=d)
@@ -245,4 +245,4 @@ def init_multihead(
         params[f"W_{name}"] = rng.normal(scale=1 / math.sqrt(d_in), size=(d_in, d_out)).astype(dtype)
         if bias:
             params[f"b_{name}"] = np.zeros(d_out, dtype)
-    return params | ({} if reach is None else init_relative_bias(heads, reach, dtype))
+    return params | ({} if max_distance is None else init_relative_bias(heads, max_distance, dtype))

@@ -106,16 +106,16 @@ def learned_positions_backward(dP: Float[Array, "n d"], cache: GatherCache) -> F
 def relative_bias_forward(
     table: Float[Array, "H r"], n: int, m: int | None = None, offset: int = 0
 ) -> tuple[Float[Array, "H n m"], GatherCache]:
-    """bias[h, i, j] = table[h, reach + clip(j − i − offset, −reach, reach)], to be added to the scores.
+    """bias[h, i, j] = table[h, ρ + clip(j − i − offset, −ρ, ρ)], to be added to the scores.
 
     One number a head and a distance (Shaw et al. 2018 in the form of Raffel et al. 2020, without their buckets);
-    r = 2 reach + 1. Query i stands at position i + offset; m defaults to n + offset.
+    r = 2ρ + 1. Query i stands at position i + offset; m defaults to n + offset.
     """
     guard.floats("relative_bias", 2, table=table)
-    reach = table.shape[-1] // 2
-    guard.shape("relative_bias", "table", table.shape, (table.shape[0], 2 * reach + 1))
-    away = np.clip(_distance("relative_bias", n, m, offset), -reach, reach)
-    rows, cache = gather_forward(table.mT, away + reach)  # (3.23)
+    rho = table.shape[-1] // 2
+    guard.shape("relative_bias", "table", table.shape, (table.shape[0], 2 * rho + 1))
+    away = np.clip(_distance("relative_bias", n, m, offset), -rho, rho)
+    rows, cache = gather_forward(table.mT, away + rho)  # (3.23)
     return np.moveaxis(rows, -1, 0), cache
 
 
@@ -149,7 +149,7 @@ def rope_forward(
     X: Float[Array, "*B n d"],
     positions: Int[Array, "..."] | None = None,
     offset: int = 0,
-    base: float = 10000.0,
+    rope_theta: float = 10000.0,
     interleaved: bool = True,
 ) -> tuple[Float[Array, "*B n d"], RopeCache]:
     """Each pair of features of token p turned by p ω_i (Su et al. 2021): for queries and keys, before q · k.
@@ -159,7 +159,7 @@ def rope_forward(
     """
     guard.floats("rope", 2, X=X)
     guard.flag("rope", interleaved=interleaved)
-    omega = frequencies(X.shape[-1], base)
+    omega = frequencies(X.shape[-1], rope_theta)
     if positions is None:
         guard.count("rope", low=0, offset=offset)
         positions = np.arange(offset, offset + X.shape[-2])
@@ -192,10 +192,10 @@ def init_learned_positions(
     return {"table": rng.normal(scale=0.02, size=(n, d)).astype(dtype)}
 
 
-def init_relative_bias(H: int, reach: int, dtype=np.float32) -> dict[str, Float[Array, "H r"]]:
+def init_relative_bias(H: int, max_distance: int, dtype=np.float32) -> dict[str, Float[Array, "H r"]]:
     """Parameters {table}, zero: every distance starts alike."""
-    guard.count("init_relative_bias", H=H, reach=reach)
-    return {"table": np.zeros((H, 2 * reach + 1), dtype)}
+    guard.count("init_relative_bias", H=H, max_distance=max_distance)
+    return {"table": np.zeros((H, 2 * max_distance + 1), dtype)}
 
 
 def _distance(where, n, m, offset):

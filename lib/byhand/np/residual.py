@@ -18,14 +18,14 @@ from byhand.np.norm import (
     rms_norm_forward,
 )
 
-WIRINGS = ("pre", "post", "none")
 Params = dict[str, Float[Array, "..."]]
 
 
 class ResidualCache(NamedTuple):
     norm: Any
     inner: Any
-    wiring: str
+    norm_first: bool
+    residual: bool
     alpha: float
 
 
@@ -52,30 +52,32 @@ def residual_forward(
     X: Float[Array, "*B n d"],
     norm: Params,
     sublayer: Callable,
-    wiring: str = "pre",
+    norm_first: bool = True,
+    residual: bool = True,
     alpha: float = 1.0,
     eps: float = 1e-5,
 ) -> tuple[Float[Array, "*B n d"], ResidualCache]:
-    """pre: αX + F(LN(X)); post: LN(αX + F(X)); none: F(LN(X)), the stream cut. `sublayer(X)` gives (F(X), cache).
+    """norm_first: αX + F(LN(X)); otherwise LN(αX + F(X)). `sublayer(X)` gives (F(X), cache).
 
-    α = 1 is the usual residual; DeepNorm (Wang et al. 2022) is post with the α of `deepnorm`.
+    Without `residual` the stream is cut: F(LN(X)), LN(F(X)). α = 1 is the usual residual; DeepNorm (Wang et al. 2022)
+    is post-norm with the α of `deepnorm`.
     """
-    if wiring not in WIRINGS:
-        raise ValueError(f"residual: wiring is {wiring!r}, expected one of {', '.join(WIRINGS)}")
+    guard.flag("residual", norm_first=norm_first, residual=residual)
     guard.floats("residual", 2, X=X)
     guard.number("residual", alpha=alpha)
     if not callable(sublayer):
         raise TypeError(f"residual: sublayer is {type(sublayer).__name__}, expected a function")
     alpha = float(alpha)  # a NumPy scalar would make float64 of float32
-    if wiring == "post":
+    if norm_first:
+        X_bar, cache = norm_forward(X, norm, eps)
+        F, inner = sublayer(X_bar)
+        guard.shape("residual", "output of sublayer", F.shape, X.shape)
+        Y = alpha * X + F if residual else F  # (7.6), (7.8)
+    else:
         F, inner = sublayer(X)
         guard.shape("residual", "output of sublayer", F.shape, X.shape)
-        Y, cache = norm_forward(alpha * X + F, norm, eps)  # (7.7)
-        return Y, ResidualCache(cache, inner, wiring, alpha)
-    X_bar, cache = norm_forward(X, norm, eps)  # (7.6), (7.8)
-    F, inner = sublayer(X_bar)
-    guard.shape("residual", "output of sublayer", F.shape, X.shape)
-    return (F if wiring == "none" else alpha * X + F), ResidualCache(cache, inner, wiring, alpha)  # (7.6), (7.8)
+        Y, cache = norm_forward(alpha * X + F if residual else F, norm, eps)  # (7.7)
+    return Y, ResidualCache(cache, inner, norm_first, residual, alpha)
 
 
 def residual_backward(
@@ -85,13 +87,13 @@ def residual_backward(
 
     The gradient of X is a sum of two: α dY along the stream, and what comes back through the sublayer.
     """
-    if cache.wiring == "post":
-        dS, dnorm = norm_backward(dY, cache.norm)  # (7.12)
-        dX, grads = sublayer_backward(dS, cache.inner)
-        return cache.alpha * dS + dX, dnorm, grads  # (7.13)
-    dX_bar, grads = sublayer_backward(dY, cache.inner)  # (7.10)
-    dX, dnorm = norm_backward(dX_bar, cache.norm)
-    return (dX if cache.wiring == "none" else cache.alpha * dY + dX), dnorm, grads  # (7.11), (7.14)
+    if cache.norm_first:
+        dX_bar, grads = sublayer_backward(dY, cache.inner)  # (7.10)
+        dX, dnorm = norm_backward(dX_bar, cache.norm)
+        return (cache.alpha * dY + dX if cache.residual else dX), dnorm, grads  # (7.11), (7.14)
+    dS, dnorm = norm_backward(dY, cache.norm)  # (7.12)
+    dX, grads = sublayer_backward(dS, cache.inner)
+    return (cache.alpha * dS + dX if cache.residual else dX), dnorm, grads  # (7.13)
 
 
 def deepnorm(encoder_layers: int, decoder_layers: int = 0) -> dict[str, tuple[float, float]]:
@@ -109,11 +111,11 @@ def deepnorm(encoder_layers: int, decoder_layers: int = 0) -> dict[str, tuple[fl
 def init_weights(
     rng: np.random.Generator, d_in: int, d_out: int, scheme: str = "lecun", layers: int = 1, dtype=np.float32
 ) -> Float[Array, "d_in d_out"]:
-    """Normal weights of the standard deviation that `deviation` gives."""
-    return rng.normal(scale=deviation(scheme, d_in, d_out, layers), size=(d_in, d_out)).astype(dtype)
+    """Normal weights of the standard deviation that `init_std` gives."""
+    return rng.normal(scale=init_std(scheme, d_in, d_out, layers), size=(d_in, d_out)).astype(dtype)
 
 
-def deviation(scheme: str, d_in: int, d_out: int, layers: int = 1) -> float:
+def init_std(scheme: str, d_in: int, d_out: int, layers: int = 1) -> float:
     """Standard deviation of initial weights: lecun 1/√d_in, xavier √(2/(d_in + d_out)), he √(2/d_in), gpt2 0.02;
     residual is gpt2 / √(2 layers), for the last matrix of each of the 2 sublayers of a layer."""
     guard.count("init_weights", d_in=d_in, d_out=d_out, layers=layers)

@@ -116,7 +116,7 @@ def load_minilm() -> Loaded:
     config = ModelConfig(
         kind="encoder", vocab=theirs["vocab_size"], d=theirs["hidden_size"], heads=theirs["num_attention_heads"],
         layers=theirs["num_hidden_layers"], d_ff=theirs["intermediate_size"], n_max=theirs["max_position_embeddings"],
-        segments=theirs["type_vocab_size"], eps=theirs["layer_norm_eps"], position="learned", wiring="post",
+        segments=theirs["type_vocab_size"], eps=theirs["layer_norm_eps"], position="learned", norm_first=False,
         embedding_norm=True)
     state = tree.flatten(load_safetensors(folder / "model.safetensors"))
     return from_hf_bert(state), config, WordPieceTokenizer.load(folder / "tokenizer.json")
@@ -141,7 +141,7 @@ def load_smollm2() -> Loaded:
         kind="decoder", vocab=theirs["vocab_size"], d=theirs["embedding_length"],
         heads=theirs["attention.head_count"], kv_heads=theirs["attention.head_count_kv"],
         layers=theirs["block_count"], d_ff=theirs["feed_forward_length"], n_max=theirs["context_length"],
-        base=theirs["rope.freq_base"], eps=theirs["attention.layer_norm_rms_epsilon"], tied="output.weight" not in
+        rope_theta=theirs["rope.freq_base"], eps=theirs["attention.layer_norm_rms_epsilon"], tied="output.weight" not in
         file.tensors, position="rope", activation="silu", gated=True, bias=False, rms=True)
     names = IN_GGUF if config.tied else IN_GGUF | {"head.W": "output.weight"}
     params = _renamed("load_smollm2", file.tensors, file.array, names, bias=False)

@@ -9,7 +9,8 @@ from byhand import guard, tree
 from byhand.pt.linear import linear
 from byhand.pt.multihead import Multihead, multihead
 from byhand.pt.norm import LayerNorm, RMSNorm
-from byhand.pt.residual import init_weights, residual
+from byhand.pt.residual import init_weights
+from byhand.pt.residual import residual as connect  # `residual` is a flag of a block
 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": lambda X: F.gelu(X, approximate="tanh"), "silu": F.silu}
 
@@ -54,12 +55,13 @@ def block(
     M: Float[Tensor, "*B m d_m"] | None = None,
     memory_mask: Bool[Tensor, "..."] | None = None,
     *,
-    wiring: str = "pre",
+    norm_first: bool = True,
+    residual: bool = True,
     alpha: float = 1.0,
     activation: str = "gelu",
     kv_heads: int | None = None,
     position: str = "none",
-    base: float = 10000.0,
+    rope_theta: float = 10000.0,
     eps: float = 1e-5,
     p: float = 0.0,
     is_causal: bool = False,
@@ -68,7 +70,8 @@ def block(
     guard.block("block", params, M)
 
     def attend(Y):
-        return F.dropout(multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, base, is_causal), p)
+        Z = multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, is_causal)
+        return F.dropout(Z, p)
 
     def cross_attend(Y):
         return F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p)
@@ -76,10 +79,10 @@ def block(
     def feed(Y):
         return F.dropout(feed_forward(Y, params["ff"], activation), p)
 
-    X = residual(X, params["norm_1"], attend, wiring, alpha, eps)  # (9.25)
+    X = connect(X, params["norm_1"], attend, norm_first, residual, alpha, eps)  # (9.25)
     if M is not None:
-        X = residual(X, params["norm_c"], cross_attend, wiring, alpha, eps)  # (9.28)
-    return residual(X, params["norm_2"], feed, wiring, alpha, eps)  # (9.26)
+        X = connect(X, params["norm_c"], cross_attend, norm_first, residual, alpha, eps)  # (9.28)
+    return connect(X, params["norm_2"], feed, norm_first, residual, alpha, eps)  # (9.26)
 
 
 class FeedForward(nn.Module):
@@ -109,29 +112,31 @@ class Block(nn.Module):
         *,
         d_m: int | None = None,
         kv_heads: int | None = None,
-        wiring: str = "pre",
+        norm_first: bool = True,
+        residual: bool = True,
         alpha: float = 1.0,
         activation: str = "gelu",
         gated: bool = False,
         bias: bool = True,
         rms: bool = False,
         position: str = "none",
-        base: float = 10000.0,
-        reach: int | None = None,
+        rope_theta: float = 10000.0,
+        max_distance: int | None = None,
         eps: float = 1e-5,
         p: float = 0.0,
     ):
         super().__init__()
         norm = RMSNorm if rms else LayerNorm
-        self.attention = Multihead(d, heads, kv_heads, bias=bias, reach=reach)
+        self.attention = Multihead(d, heads, kv_heads, bias=bias, max_distance=max_distance)
         self.norm_1 = norm(d, eps)
         if d_m is not None:
             self.cross = Multihead(d, heads, kv_heads, d_m=d_m, bias=bias)
             self.norm_c = norm(d, eps)
         self.ff = FeedForward(d, d_ff, activation, gated, bias)
         self.norm_2 = norm(d, eps)
-        self.options = {"heads": heads, "kv_heads": kv_heads, "wiring": wiring, "alpha": alpha,
-                        "activation": activation, "position": position, "base": base, "eps": eps}
+        self.options = {"heads": heads, "kv_heads": kv_heads, "norm_first": norm_first, "residual": residual,
+                        "alpha": alpha, "activation": activation, "position": position,
+                        "rope_theta": rope_theta, "eps": eps}
         self.p = p
 
     def forward(

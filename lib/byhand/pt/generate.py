@@ -20,7 +20,7 @@ from byhand.pt.residual import norm, residual
 from byhand.pt.sample import choose
 
 
-class KV(NamedTuple):
+class KVCache(NamedTuple):
     """What a decoder keeps of the tokens so far; see the NumPy half."""
 
     layers: list[tuple[Tensor, Tensor]]  # keys and values of each block, (B, G, n_max, k); keys as attention meets them
@@ -39,7 +39,7 @@ def init_kv(
     start: Int[Tensor, " B"] | None = None,
     M: Float[Tensor, "B m d"] | None = None,
     memory_mask: Bool[Tensor, "B 1 m"] | None = None,
-) -> KV:
+) -> KVCache:
     """Room for n_max tokens in each of `batch` rows, all of it allocated here. Row b has start[b] columns of padding.
 
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
@@ -52,24 +52,24 @@ def init_kv(
     blocks = [decoder["blocks"][str(i)] for i in range(config.layers)]
     cross = None if M is None else [tuple(_heads(M, block["cross"], name, G) for name in "kv") for block in blocks]
     start = torch.zeros(batch, dtype=torch.int64, device=E.device) if start is None else start
-    return KV([(E.new_zeros(size), E.new_zeros(size)) for _ in blocks], cross, memory_mask, start, 0)
+    return KVCache([(E.new_zeros(size), E.new_zeros(size)) for _ in blocks], cross, memory_mask, start, 0)
 
 
 @torch.inference_mode()
-def select_kv(kv: KV, rows: Int[Tensor, " b"]) -> KV:
+def select_kv(kv: KVCache, rows: Int[Tensor, " b"]) -> KVCache:
     """The cache of these rows, each as often as it is named: a copy, for a beam or for rows that go on."""
     guard.indices("select_kv", "rows", rows, len(kv.start), half="tensor")
 
     def pick(pairs):
         return None if pairs is None else [(K[rows], V[rows]) for K, V in pairs]
     mask = None if kv.memory_mask is None else kv.memory_mask[rows]
-    return KV(pick(kv.layers), pick(kv.cross), mask, kv.start[rows], kv.length)
+    return KVCache(pick(kv.layers), pick(kv.cross), mask, kv.start[rows], kv.length)
 
 
 @torch.inference_mode()
 def decode(
-    ids: Int[Tensor, "B t"], params: dict, config: ModelConfig, kv: KV, last: bool = False
-) -> tuple[Float[Tensor, "B n V"], KV]:
+    ids: Int[Tensor, "B t"], params: dict, config: ModelConfig, kv: KVCache, last: bool = False
+) -> tuple[Float[Tensor, "B n V"], KVCache]:
     """Logits after each of t new tokens, or after the `last` alone, and the cache with them in it.
 
     The new cache has the tensors of the old one, which stays right for the tokens that it had.
@@ -82,6 +82,7 @@ def decode(
     # Up to itself and from the row's first token on; padding sees itself alone: a row without a key may become NaN.
     mask = (keys <= columns[:, None]) & (keys >= torch.minimum(kv.start[:, None], columns)[..., None])
     X = embed(ids, embedding, config, positions=places)
+    joined = config.norm_first, config.residual, config.alpha, config.eps
     for i in range(config.layers):
         block = decoder["blocks"][str(i)]
 
@@ -95,12 +96,12 @@ def decode(
         def feed(Y, block=block):
             return feed_forward(Y, block["ff"], config.activation)
 
-        X = residual(X, block["norm_1"], attend, config.wiring, config.alpha, config.eps)
+        X = residual(X, block["norm_1"], attend, *joined)
         if kv.cross is not None:
-            X = residual(X, block["norm_c"], cross_attend, config.wiring, config.alpha, config.eps)
-        X = residual(X, block["norm_2"], feed, config.wiring, config.alpha, config.eps)
+            X = residual(X, block["norm_c"], cross_attend, *joined)
+        X = residual(X, block["norm_2"], feed, *joined)
     X = X[:, -1:] if last else X
-    H = norm(X, decoder["norm"], config.eps) if config.wiring == "pre" else X
+    H = norm(X, decoder["norm"], config.eps) if config.norm_first else X
     logits = unembed(H, embedding["tokens"]["E"]) if config.tied else linear(H, decoder["head"]["W"])
     return logits, kv._replace(length=len(keys))
 
@@ -191,7 +192,8 @@ def _self_attention(Y, params, config, store, length, places, mask):
     Q = _heads(Y, params, "q", config.heads)
     K, V = (_heads(Y, params, name, config.groups) for name in "kv")
     if config.position in ("rope", "rope_half"):
-        pairs = {"positions": places[:, None], "base": config.base, "interleaved": config.position == "rope"}
+        pairs = {"positions": places[:, None], "rope_theta": config.rope_theta,
+                 "interleaved": config.position == "rope"}
         Q, K = rope(Q, **pairs), rope(K, **pairs)  # a key is turned once, by its own place
     for old, new in zip(store, (K, V), strict=True):
         old[:, :, length:m] = new

@@ -36,7 +36,7 @@ def embed(
     if config.position == "learned":
         X = X + params["positions"]["table"][positions]  # (10.10)
     elif config.position == "sinusoidal":
-        X = X + sinusoidal_at(positions, config.d, config.base).to(X.dtype)  # (10.10)
+        X = X + sinusoidal_at(positions, config.d, config.rope_theta).to(X.dtype)  # (10.10)
     if config.embedding_norm:
         X = norm(X, params["norm"], config.eps)
     return dropout(X, config.p, training)
@@ -52,12 +52,12 @@ def stack(
     training: bool = False,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
-    """The blocks one after another, and with wiring pre a last norm."""
+    """The blocks one after another, and with norm_first a last norm."""
     guard.stack("stack", params, config)
     for i in range(config.layers):
         X = block(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, is_causal=is_causal,
                   p=config.p if training else 0.0, **_options(config))
-    return norm(X, params["norm"], config.eps) if config.wiring == "pre" else X  # (10.8)
+    return norm(X, params["norm"], config.eps) if config.norm_first else X  # (10.8)
 
 
 def encoder(
@@ -68,7 +68,7 @@ def encoder(
     segments: Int[Tensor, "*B n"] | None = None,
     training: bool = False,
 ) -> Float[Tensor, "*B n d"]:
-    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with wiring pre."""
+    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with norm_first."""
     guard.model("encoder", params, config, "encoder", "encoder_decoder")
     X = embed(ids, params["embedding"], config, segments, None, training)
     return stack(X, params, config, mask, training=training)
@@ -110,8 +110,9 @@ def _decode(ids, params, embedding, config, mask, M, memory_mask, training):
 
 
 def _options(config: ModelConfig) -> dict:
-    return {"heads": config.heads, "kv_heads": config.kv_heads, "wiring": config.wiring, "alpha": config.alpha,
-            "activation": config.activation, "position": config.in_attention, "base": config.base, "eps": config.eps}
+    return {"heads": config.heads, "kv_heads": config.kv_heads, "norm_first": config.norm_first,
+            "residual": config.residual, "alpha": config.alpha, "activation": config.activation,
+            "position": config.in_attention, "rope_theta": config.rope_theta, "eps": config.eps}
 
 
 def _start(module: nn.Module, config: ModelConfig, rng: np.random.Generator | None) -> None:
@@ -142,7 +143,7 @@ class Embed(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Parameters {embedding, blocks} and, with wiring pre, {norm}, started by `init_model`."""
+    """Parameters {embedding, blocks} and, with norm_first, {norm}, started by `init_model`."""
 
     def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
         super().__init__()
@@ -166,7 +167,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Parameters {embedding, blocks}, with wiring pre {norm}, and if not tied {head: {W}}.
+    """Parameters {embedding, blocks}, with norm_first {norm}, and if not tied {head: {W}}.
 
     In an encoder–decoder its blocks read a memory M, and `embedding` stands in where the two sides share one.
     """
@@ -223,10 +224,10 @@ class EncoderDecoder(nn.Module):
 def _blocks(config, cross=False):
     return nn.ModuleList(
         Block(config.d, d_ff=config.width, d_m=config.d if cross else None, gated=config.gated, bias=config.bias,
-              rms=config.rms, reach=config.reach if config.position == "relative" else None, p=config.p,
+              rms=config.rms, max_distance=config.max_distance if config.position == "relative" else None, p=config.p,
               **_options(config))
         for _ in range(config.layers))
 
 
 def _last_norm(config):
-    return (RMSNorm if config.rms else LayerNorm)(config.d, config.eps) if config.wiring == "pre" else None
+    return (RMSNorm if config.rms else LayerNorm)(config.d, config.eps) if config.norm_first else None

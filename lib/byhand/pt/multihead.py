@@ -67,7 +67,7 @@ def multihead(
     kv_heads: int | None = None,
     mask: Bool[Tensor, "..."] | None = None,
     position: str = "none",
-    base: float = 10000.0,
+    rope_theta: float = 10000.0,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d_o"]:
     """Queries from X, keys and values from the memory M, heads joined and mapped by W_o; see the NumPy half.
@@ -76,7 +76,7 @@ def multihead(
     """
     kv_heads = heads if kv_heads is None else kv_heads
     guard.multihead("multihead", X, M, params, heads, kv_heads, position, half="tensor")
-    guard.number("multihead", low=0, base=base)
+    guard.number("multihead", low=0, rope_theta=rope_theta)
     W, b = ([params.get(f"{kind}_{name}") for name in "qkv"] for kind in "Wb")
     sizes = [w.shape[-1] for w in W]
     if M is X and all(x is not None for x in b):
@@ -87,7 +87,7 @@ def multihead(
         Q, K, V = linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])  # (5.19)
     Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
     if position in ("rope", "rope_half"):
-        Q, K = (rope(Y, base=base, interleaved=position == "rope") for Y in (Q, K))
+        Q, K = (rope(Y, rope_theta=rope_theta, interleaved=position == "rope") for Y in (Q, K))
     K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)
     if position in ("relative", "alibi"):
         n = X.shape[-2]
@@ -122,12 +122,12 @@ class Multihead(nn.Module):
         d_m: int | None = None,
         bias: bool = True,
         position: str = "none",
-        base: float = 10000.0,
-        reach: int | None = None,
+        rope_theta: float = 10000.0,
+        max_distance: int | None = None,
     ):
         super().__init__()
         self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
-        self.position, self.base = position, base
+        self.position, self.rope_theta = position, rope_theta
         guard.count("Multihead", d=d)
         guard.groups("Multihead", heads, self.kv_heads)
         if d_k is None and d % heads:
@@ -138,9 +138,9 @@ class Multihead(nn.Module):
         for name, (d_in, d_out) in sizes.items():
             self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(d_in, d_out) / math.sqrt(d_in)))
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(d_out)) if bias else None)
-        if reach is not None:
-            guard.count("Multihead", reach=reach)
-            self.table = nn.Parameter(torch.zeros(heads, 2 * reach + 1))
+        if max_distance is not None:
+            guard.count("Multihead", max_distance=max_distance)
+            self.table = nn.Parameter(torch.zeros(heads, 2 * max_distance + 1))
 
     def forward(
         self,
@@ -150,5 +150,5 @@ class Multihead(nn.Module):
         is_causal: bool = False,
     ) -> Float[Tensor, "*B n d"]:
         params = dict(self.named_parameters())
-        return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, self.position, self.base,
-                         is_causal)
+        return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, self.position,
+                         self.rope_theta, is_causal)

@@ -63,16 +63,16 @@ def learned_positions(table: Float[Tensor, "N d"], n: int, offset: int = 0) -> F
 def relative_bias(
     table: Float[Tensor, "H r"], n: int, m: int | None = None, offset: int = 0
 ) -> Float[Tensor, "H n m"]:
-    """bias[h, i, j] = table[h, reach + clip(j − i − offset, −reach, reach)], to be added to the scores.
+    """bias[h, i, j] = table[h, ρ + clip(j − i − offset, −ρ, ρ)], to be added to the scores.
 
     One number a head and a distance (Shaw et al. 2018 in the form of Raffel et al. 2020, without their buckets);
-    r = 2 reach + 1. Query i stands at position i + offset; m defaults to n + offset.
+    r = 2ρ + 1. Query i stands at position i + offset; m defaults to n + offset.
     """
     guard.tensors("relative_bias", 2, table=table)
-    reach = table.shape[-1] // 2
-    guard.shape("relative_bias", "table", table.shape, (table.shape[0], 2 * reach + 1))
-    away = _distance("relative_bias", n, m, offset, table.device).clamp(-reach, reach)
-    return gather(table.mT, away + reach).movedim(-1, 0)  # (3.23)
+    rho = table.shape[-1] // 2
+    guard.shape("relative_bias", "table", table.shape, (table.shape[0], 2 * rho + 1))
+    away = _distance("relative_bias", n, m, offset, table.device).clamp(-rho, rho)
+    return gather(table.mT, away + rho).movedim(-1, 0)  # (3.23)
 
 
 def alibi_slopes(H: int, device=None) -> Float[Tensor, " H"]:
@@ -92,7 +92,7 @@ def rope(
     X: Float[Tensor, "*B n d"],
     positions: Int[Tensor, "..."] | None = None,
     offset: int = 0,
-    base: float = 10000.0,
+    rope_theta: float = 10000.0,
     interleaved: bool = True,
 ) -> Float[Tensor, "*B n d"]:
     """Each pair of features of token p turned by p ω_i (Su et al. 2021): for queries and keys, before q · k.
@@ -102,7 +102,7 @@ def rope(
     """
     guard.tensors("rope", 2, X=X)
     guard.flag("rope", interleaved=interleaved)
-    omega = frequencies(X.shape[-1], base, X.device)
+    omega = frequencies(X.shape[-1], rope_theta, X.device)
     if positions is None:
         guard.count("rope", low=0, offset=offset)
         positions = torch.arange(offset, offset + X.shape[-2], device=X.device)
@@ -134,12 +134,12 @@ class LearnedPositions(nn.Module):
 
 
 class RelativeBias(nn.Module):
-    """A trained number for each head and distance up to `reach`; state_dict holds `table`."""
+    """A trained number for each head and distance up to `max_distance`; state_dict holds `table`."""
 
-    def __init__(self, H: int, reach: int):
+    def __init__(self, H: int, max_distance: int):
         super().__init__()
-        guard.count("RelativeBias", H=H, reach=reach)
-        self.table = nn.Parameter(torch.zeros(H, 2 * reach + 1))
+        guard.count("RelativeBias", H=H, max_distance=max_distance)
+        self.table = nn.Parameter(torch.zeros(H, 2 * max_distance + 1))
 
     def forward(self, n: int, m: int | None = None, offset: int = 0) -> Float[Tensor, "H n m"]:
         return relative_bias(self.table, n, m, offset)
