@@ -18,6 +18,7 @@ from types import FunctionType, ModuleType
 from typing import NamedTuple
 
 import byhand
+from byhand.check import checked
 
 LIBRARY = Path(byhand.__file__).parent
 
@@ -98,7 +99,7 @@ def made_of(place: str, text: str, name: str = "") -> ModuleType:
     exec(compile(text, module.__file__, "exec", dont_inherit=True), vars(module))
     for name, value in list(vars(module).items()):
         if isinstance(value, FunctionType) and value.__module__ != module.__name__:
-            setattr(module, name, inspect.unwrap(value))  # what it imports is unchecked too
+            setattr(module, name, as_written(value))  # what it imports is without them too
     return module
 
 
@@ -106,6 +107,13 @@ def made_of(place: str, text: str, name: str = "") -> ModuleType:
 def dumped(text: str) -> dict[str, str]:
     """The syntax trees of the functions and classes of a module."""
     return {d.name: ast.dump(d) for d in ast.parse(text).body if hasattr(d, "name")}
+
+
+@functools.cache
+def as_written(function: FunctionType) -> FunctionType:
+    """A function as a reader has it: with the library's own check, without the one that pytest puts inside it."""
+    bare = inspect.unwrap(function)
+    return checked(bare) if hasattr(function, "__checked__") else bare
 
 
 def reached(where: str, *edits: str) -> set[str]:

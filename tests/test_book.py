@@ -1,7 +1,7 @@
 """A chapter's code is the library's code, and an equation number in a comment is a number that the chapter gives.
 
 A chapter may define a function several times while it builds it up; the last definition must be the library's,
-annotations and docstrings aside.
+annotations, docstrings and `@checked` aside. What is left of a checked function besides is the chapter's mathematics.
 """
 
 import ast
@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import byhand
+import byhand.check
 import pytest
 
 BOOK = Path(__file__).parents[1] / "book"
@@ -45,7 +45,7 @@ def definitions(page) -> dict[str, ast.stmt]:
 
 
 class Bare(ast.NodeTransformer):
-    """Without annotations and docstrings; a field of a class keeps its name."""
+    """Without annotations, docstrings and @checked; a field of a class keeps its name."""
 
     def visit_arg(self, node):
         node.annotation = None
@@ -54,7 +54,11 @@ class Bare(ast.NodeTransformer):
     def visit_FunctionDef(self, node):
         self.generic_visit(node)
         node.returns = None
+        node.decorator_list = [d for d in node.decorator_list if ast.unparse(d) != "checked"]
         return without_docstring(node)
+
+    def visit_Expr(self, node):
+        return None if is_a_check(node) else node
 
     def visit_ClassDef(self, node):
         self.generic_visit(node)
@@ -64,6 +68,12 @@ class Bare(ast.NodeTransformer):
         self.generic_visit(node)
         node.annotation = ast.Name("_")
         return node if node.value is None else ast.copy_location(ast.Assign([node.target], node.value), node)
+
+
+def is_a_check(line: ast.stmt) -> bool:
+    """One line of byhand.check among the equations, such as `ids_below("gather", len(E), ids=ids)`."""
+    return (isinstance(line, ast.Expr) and isinstance(line.value, ast.Call)
+            and getattr(line.value.func, "id", "") in byhand.check.__all__)
 
 
 def without_docstring(node):

@@ -7,43 +7,45 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Params, Positive, checked
 from byhand.config import AttentionConfig
 from byhand.np.linear import LinearCache, linear_backward, linear_forward
 from byhand.np.softmax import SoftmaxCache, softmax_backward, softmax_forward
 
+HEAD = {"W_q": "d d_k", "b_q?": "d_k", "W_k": "d d_k", "b_k?": "d_k", "W_v": "d d_v", "b_v?": "d_v"}
+ADDITIVE = {"W_q": "d_q a", "W_k": "d_k a", "w": "a"}
+
 
 class AttentionCache(NamedTuple):
-    Q: Array
-    K: Array
-    V: Array
-    A: Array
+    Q: Float[Array, "*B n d_k"]
+    K: Float[Array, "*B m d_k"]
+    V: Float[Array, "*B m d_v"]
+    A: Float[Array, "*B n m"]
     scale: float
 
 
+@checked
 def attention_forward(
     Q: Float[Array, "*B n d_k"],
     K: Float[Array, "*B m d_k"],
     V: Float[Array, "*B m d_v"],
-    mask: Bool[Array, "..."] | None = None,
+    mask: Bool[Array, "*#B #n #m"] | None = None,
     scale: float | None = None,
 ) -> tuple[Float[Array, "*B n d_v"], AttentionCache]:
     """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1); the weights are `cache.A`."""
-    guard.attention("attention", Q, K, V, mask, scale)
-    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
     S = scale * (Q @ K.mT)  # (4.5)
     A, _ = softmax_forward(S, mask)
     O = A @ V  # (4.7)
     return O, AttentionCache(Q, K, V, A, scale)
 
 
+@checked
 def attention_backward(
     dO: Float[Array, "*B n d_v"], cache: AttentionCache
 ) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"]]:
     """dQ, dK, dV. A masked pair has weight 0, so it sends nothing back."""
     Q, K, V, A, scale = cache
-    guard.floats("attention_backward", 2, Q=Q, dO=dO)
-    guard.shape("attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
     dV = A.mT @ dO  # (4.25)
     dA = dO @ V.mT  # (4.26)
     dS = softmax_backward(dA, SoftmaxCache(A))  # (4.27)
@@ -59,11 +61,11 @@ class SelfAttentionCache(NamedTuple):
     attention: AttentionCache
 
 
+@checked
 def self_attention_forward(
-    X: Float[Array, "*B n d"], params: dict[str, Float[Array, "..."]], mask: Bool[Array, "..."] | None = None
+    X: Float[Array, "*B n d"], params: Params(Array, HEAD), mask: Bool[Array, "*#B #n #n"] | None = None
 ) -> tuple[Float[Array, "*B n d_v"], SelfAttentionCache]:
     """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
-    guard.head("self_attention", X, params)
     Q, q = linear_forward(X, params["W_q"], params.get("b_q"))  # (4.3)
     K, k = linear_forward(X, params["W_k"], params.get("b_k"))
     V, v = linear_forward(X, params["W_v"], params.get("b_v"))
@@ -71,6 +73,7 @@ def self_attention_forward(
     return O, SelfAttentionCache(q, k, v, attention)
 
 
+@checked
 def self_attention_backward(
     dO: Float[Array, "*B n d_v"], cache: SelfAttentionCache
 ) -> tuple[Float[Array, "*B n d"], dict[str, Float[Array, "..."]]]:
@@ -86,6 +89,7 @@ def self_attention_backward(
     return dX, grads
 
 
+@checked
 def init_self_attention(
     rng: np.random.Generator, config: AttentionConfig, dtype=np.float32
 ) -> dict[str, Float[Array, "..."]]:
@@ -102,22 +106,21 @@ def init_self_attention(
 class AdditiveCache(NamedTuple):
     q: LinearCache
     k: LinearCache
-    T: Array
-    w: Array
-    A: Array
-    V: Array
+    T: Float[Array, "*B n m a"]
+    w: Float[Array, " a"]
+    A: Float[Array, "*B n m"]
+    V: Float[Array, "*B m d_v"]
 
 
+@checked
 def additive_attention_forward(
     Q: Float[Array, "*B n d_q"],
     K: Float[Array, "*B m d_k"],
     V: Float[Array, "*B m d_v"],
-    params: dict[str, Float[Array, "..."]],
-    mask: Bool[Array, "..."] | None = None,
+    params: Params(Array, ADDITIVE),
+    mask: Bool[Array, "*#B #n #m"] | None = None,
 ) -> tuple[Float[Array, "*B n d_v"], AdditiveCache]:
     """Scores w · tanh(W_qᵀ q + W_kᵀ k) (Bahdanau et al. 2015); q and k may differ in width. params {W_q, W_k, w}."""
-    guard.attention("additive_attention", Q, K, V, mask, same_width=False)
-    guard.additive("additive_attention", Q, K, params)
     a, q = linear_forward(Q, params["W_q"])
     c, k = linear_forward(K, params["W_k"])
     T = np.tanh(a[..., :, None, :] + c[..., None, :, :])  # (4.12)
@@ -126,6 +129,7 @@ def additive_attention_forward(
     return A @ V, AdditiveCache(q, k, T, params["w"], A, V)
 
 
+@checked
 def additive_attention_backward(
     dO: Float[Array, "*B n d_v"], cache: AdditiveCache
 ) -> tuple[
@@ -133,8 +137,6 @@ def additive_attention_backward(
 ]:
     """dQ, dK, dV and the gradients of the parameters; tanh' = 1 − tanh²."""
     q, k, T, w, A, V = cache
-    guard.floats("additive_attention_backward", 2, V=V, dO=dO)
-    guard.shape("additive_attention_backward", "dO", dO.shape, (*A.shape[:-1], V.shape[-1]))
     dV = A.mT @ dO  # (4.25)
     dS = softmax_backward(dO @ V.mT, SoftmaxCache(A))
     dw = T.reshape(-1, w.size).mT @ dS.reshape(-1)  # (4.33)
@@ -145,37 +147,34 @@ def additive_attention_backward(
 
 
 class KernelCache(NamedTuple):
-    Q: Array
-    K: Array
-    V: Array
-    A: Array
+    Q: Float[Array, "*B n d_k"]
+    K: Float[Array, "*B m d_k"]
+    V: Float[Array, "*B m d_v"]
+    A: Float[Array, "*B n m"]
     bandwidth: float
 
 
+@checked
 def kernel_attention_forward(
     Q: Float[Array, "*B n d_k"],
     K: Float[Array, "*B m d_k"],
     V: Float[Array, "*B m d_v"],
-    bandwidth: float,
-    mask: Bool[Array, "..."] | None = None,
+    bandwidth: Positive,
+    mask: Bool[Array, "*#B #n #m"] | None = None,
 ) -> tuple[Float[Array, "*B n d_v"], KernelCache]:
     """Scores −‖q − k‖² / 2h²: kernel regression with a Gaussian of width h (Nadaraya 1964, Watson 1964)."""
-    guard.attention("kernel_attention", Q, K, V, mask)
-    guard.number("kernel_attention", low=0, bandwidth=bandwidth)
-    bandwidth = float(bandwidth)
     gap = Q[..., :, None, :] - K[..., None, :, :]
     S = (gap * gap).sum(axis=-1) / (-2 * bandwidth * bandwidth)  # (4.13)
     A, _ = softmax_forward(S, mask)
     return A @ V, KernelCache(Q, K, V, A, bandwidth)
 
 
+@checked
 def kernel_attention_backward(
     dO: Float[Array, "*B n d_v"], cache: KernelCache
 ) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"]]:
     """dQ, dK, dV; the term −q Σ dS of dQ is gone because a row of dS sums to zero."""
     Q, K, V, A, bandwidth = cache
-    guard.floats("kernel_attention_backward", 2, Q=Q, dO=dO)
-    guard.shape("kernel_attention_backward", "dO", dO.shape, (*Q.shape[:-1], V.shape[-1]))
     dV = A.mT @ dO  # (4.25)
     dS = softmax_backward(dO @ V.mT, SoftmaxCache(A)) / (bandwidth * bandwidth)
     dQ = dS @ K  # (4.35)

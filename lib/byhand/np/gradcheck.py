@@ -6,25 +6,23 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import NonNegative, Positive, all_float64, checked, repeats_to, same_shape
 
 
-def relative_error(a: Float[Array, "*S"], b: Float[Array, "*S"], floor: float = 0.0) -> float:
+@checked
+def relative_error(a: Float[Array, "*S"], b: Float[Array, "*S"], floor: NonNegative = 0.0) -> float:
     """Largest |a − b|, as a share of the largest |a| or |b|, or of `floor` if that is greater; 0 if a equals b."""
-    a, b = np.asarray(a), np.asarray(b)
-    guard.shape("relative_error", "b", b.shape, a.shape)
-    guard.finite("relative_error", a=a, b=b, floor=np.asarray(floor))
     gap = np.abs(a - b).max(initial=0.0)
     size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)
     return float(gap / size) if gap else 0.0  # (0.38)
 
 
+@checked
 def numerical_gradient(
-    f: Callable, X: Float[Array, "*S"], h: float = 1e-5, dY: Float[Array, "..."] | float = 1.0
+    f: Callable, X: Float[Array, "*S"], h: Positive = 1e-5, dY: Float[Array, "..."] | float = 1.0
 ) -> Float[Array, "*S"]:
     """dX[i] ≈ ⟨dY, f(X + h eᵢ) − f(X − h eᵢ)⟩ / 2h, one entry of X at a time; f may return a number or an array."""
-    guard.floats("numerical_gradient", 0, X=X)
-    guard.number("numerical_gradient", low=0, h=h)
     X, dX = X.copy(), np.zeros_like(X)
     for i in np.ndindex(X.shape):
         here = X[i]
@@ -32,14 +30,15 @@ def numerical_gradient(
         above = np.asarray(f(X)).copy()
         X[i] = here - h
         below = np.asarray(f(X))
-        guard.repeats("numerical_gradient", "shape of dY", np.shape(dY), above.shape)
+        repeats_to("numerical_gradient", above.shape, **{"shape of dY": np.shape(dY)})
         dX[i] = ((above - below) * dY).sum() / (2 * h)  # (0.37)
         X[i] = here
     return dX
 
 
+@checked
 def gradcheck(
-    forward: Callable, backward: Callable, inputs: dict, rng: np.random.Generator, h: float = 1e-5
+    forward: Callable, backward: Callable, inputs: dict, rng: np.random.Generator, h: Positive = 1e-5
 ) -> dict[str, float]:
     """Relative error of each gradient: `backward(dOut, cache)` against central differences of `forward(*inputs)[0]`.
 
@@ -48,10 +47,7 @@ def gradcheck(
     the largest gradient. Raises TypeError unless every leaf is float64.
     """
     leaves = tree.flatten(inputs)
-    for name, x in leaves.items():
-        guard.floats("gradcheck", 0, **{name: x})
-        if x.dtype != np.float64:
-            raise TypeError(f"gradcheck: {name} has dtype {x.dtype}, expected float64")
+    all_float64("gradcheck", **leaves)
     out, cache = forward(*inputs.values())
     dOut = rng.normal(size=np.shape(out))
     grads = backward(dOut, cache)
@@ -75,5 +71,5 @@ def named_gradients(where: str, inputs: dict, grads) -> dict:
     if shapes.keys() != got.keys():
         raise ValueError(f"{where}: backward gave {', '.join(got)}, expected {', '.join(shapes)}")
     for name, expected in shapes.items():
-        guard.shape(where, f"d{name}", got[name], expected)
+        same_shape(where, expected, **{f"d{name}": got[name]})
     return named

@@ -6,18 +6,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import checked
 
 
 class SoftmaxCache(NamedTuple):
-    A: Array
+    A: Float[Array, "*B m"]
 
 
+@checked
 def softmax_forward(
-    S: Float[Array, "*B m"], mask: Bool[Array, "..."] | None = None
+    S: Float[Array, "*B m"], mask: Bool[Array, "*#B #m"] | None = None
 ) -> tuple[Float[Array, "*B m"], SoftmaxCache]:
     """A = exp(S) / Σ exp(S) over the last axis; where mask is False, exactly 0; a row with no True is all 0."""
-    guard.scores("softmax", S, mask)
     if mask is not None:
         S = np.where(mask, S, -np.inf)  # (4.36)
     top = S.max(axis=-1, keepdims=True)
@@ -27,53 +27,50 @@ def softmax_forward(
     return A, SoftmaxCache(A)
 
 
+@checked
 def softmax_backward(dA: Float[Array, "*B m"], cache: SoftmaxCache) -> Float[Array, "*B m"]:
     """dS = A ∘ (dA − rowsum(A ∘ dA)): the Jacobian diag(a) − a aᵀ applied without being built."""
     A = cache.A
-    guard.floats("softmax_backward", 1, A=A, dA=dA)
-    guard.shape("softmax_backward", "dA", dA.shape, A.shape)
     return A * (dA - (A * dA).sum(axis=-1, keepdims=True))  # (4.21)
 
 
+@checked
 def softmax_jacobian(a: Float[Array, " m"]) -> Float[Array, "m m"]:
     """J = diag(a) − a aᵀ, where a = softmax(s): J[j, k] = ∂a_j / ∂s_k."""
-    guard.floats("softmax_jacobian", 1, a=a)
-    guard.shape("softmax_jacobian", "a", a.shape, (a.size,))
     return np.diag(a) - np.outer(a, a)  # (4.19)
 
 
 class LogsumexpCache(NamedTuple):
-    A: Array
+    A: Float[Array, "*B m"]
 
 
+@checked
 def logsumexp_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B"], LogsumexpCache]:
     """L = log Σ exp(S) over the last axis, from numbers no larger than one, so that nothing overflows."""
-    guard.scores("logsumexp", S)
     top = S.max(axis=-1, keepdims=True)
     E = np.exp(S - top)
     Z = E.sum(axis=-1, keepdims=True)
     return (top + np.log(Z))[..., 0], LogsumexpCache(E / Z)  # (4.23)
 
 
+@checked
 def logsumexp_backward(dL: Float[Array, "*B"], cache: LogsumexpCache) -> Float[Array, "*B m"]:
     """dS = dL · softmax(S): the softmax is the gradient of log-sum-exp."""
-    guard.shape("logsumexp_backward", "dL", np.shape(dL), cache.A.shape[:-1])
-    guard.finite("logsumexp_backward", dL=np.asarray(dL))
-    return np.asarray(dL)[..., None] * cache.A  # (4.23)
+    return dL[..., None] * cache.A  # (4.23)
 
 
 class LogSoftmaxCache(NamedTuple):
-    A: Array
+    A: Float[Array, "*B m"]
 
 
+@checked
 def log_softmax_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B m"], LogSoftmaxCache]:
     """log softmax(S) = S − logsumexp(S), finite even where the softmax rounds to 0."""
     L, cache = logsumexp_forward(S)
     return S - L[..., None], LogSoftmaxCache(cache.A)
 
 
+@checked
 def log_softmax_backward(dY: Float[Array, "*B m"], cache: LogSoftmaxCache) -> Float[Array, "*B m"]:
     """dS = dY − softmax(S) · rowsum(dY)."""
-    guard.floats("log_softmax_backward", 1, A=cache.A, dY=dY)
-    guard.shape("log_softmax_backward", "dY", dY.shape, cache.A.shape)
     return dY - cache.A * dY.sum(axis=-1, keepdims=True)  # (4.24)

@@ -7,30 +7,32 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from byhand import guard
+from byhand.check import Params, Positive, checked, same_shape
 from byhand.config import AttentionConfig
+from byhand.np.attention import ADDITIVE, HEAD
 from byhand.pt.linear import linear
 from byhand.pt.softmax import softmax
 
 
+@checked
 def attention(
     Q: Float[Tensor, "*B n d_k"],
     K: Float[Tensor, "*B m d_k"],
     V: Float[Tensor, "*B m d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
+    mask: Bool[Tensor, "*#B #n #m"] | None = None,
     scale: float | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """O = softmax(Q Kᵀ / √d_k) V (Vaswani et al. 2017, eq. 1), every step a tensor of its own."""
-    guard.attention("attention", Q, K, V, mask, scale, half="tensor")
-    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
     return softmax(scale * (Q @ K.mT), mask) @ V  # (4.8)
 
 
+@checked
 def fused_attention(
     Q: Float[Tensor, "*B n d_k"],
     K: Float[Tensor, "*B m d_k"],
     V: Float[Tensor, "*B m d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
+    mask: Bool[Tensor, "*#B #n #m"] | None = None,
     scale: float | None = None,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d_v"]:
@@ -38,7 +40,6 @@ def fused_attention(
 
     `is_causal` says in a flag what a causal mask says in n × m bits, and lets the kernel skip half the work.
     """
-    guard.attention("fused_attention", Q, K, V, mask, scale, half="tensor")
     if is_causal and (mask is not None or Q.shape[-2] != K.shape[-2]):
         raise ValueError("fused_attention: is_causal is True, expected that only with n = m and without a mask")
     if Q.ndim == 3:  # the fast kernels take (B, H, n, d) alone: without a head axis torch would store the weights
@@ -48,40 +49,38 @@ def fused_attention(
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale, is_causal=is_causal)
 
 
+@checked
 def self_attention(
-    X: Float[Tensor, "*B n d"], params: dict[str, Float[Tensor, "..."]], mask: Bool[Tensor, "..."] | None = None
+    X: Float[Tensor, "*B n d"], params: Params(Tensor, HEAD), mask: Bool[Tensor, "*#B #n #n"] | None = None
 ) -> Float[Tensor, "*B n d_v"]:
     """One head over its own input: Q, K, V are three linear maps of X; params {W_q, b_q, W_k, b_k, W_v, b_v}."""
-    guard.head("self_attention", X, params, half="tensor")
     Q, K, V = (linear(X, params[f"W_{name}"], params.get(f"b_{name}")) for name in "qkv")  # (4.3)
     return attention(Q, K, V, mask)
 
 
+@checked
 def additive_attention(
     Q: Float[Tensor, "*B n d_q"],
     K: Float[Tensor, "*B m d_k"],
     V: Float[Tensor, "*B m d_v"],
-    params: dict[str, Float[Tensor, "..."]],
-    mask: Bool[Tensor, "..."] | None = None,
+    params: Params(Tensor, ADDITIVE),
+    mask: Bool[Tensor, "*#B #n #m"] | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """Scores w · tanh(W_qᵀ q + W_kᵀ k) (Bahdanau et al. 2015); q and k may differ in width. params {W_q, W_k, w}."""
-    guard.attention("additive_attention", Q, K, V, mask, same_width=False, half="tensor")
-    guard.additive("additive_attention", Q, K, params)
     a, c = linear(Q, params["W_q"]), linear(K, params["W_k"])
     S = torch.tanh(a[..., :, None, :] + c[..., None, :, :]) @ params["w"]  # (4.12)
     return softmax(S, mask) @ V
 
 
+@checked
 def kernel_attention(
     Q: Float[Tensor, "*B n d_k"],
     K: Float[Tensor, "*B m d_k"],
     V: Float[Tensor, "*B m d_v"],
-    bandwidth: float,
-    mask: Bool[Tensor, "..."] | None = None,
+    bandwidth: Positive,
+    mask: Bool[Tensor, "*#B #n #m"] | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """Scores −‖q − k‖² / 2h²: kernel regression with a Gaussian of width h (Nadaraya 1964, Watson 1964)."""
-    guard.attention("kernel_attention", Q, K, V, mask, half="tensor")
-    guard.number("kernel_attention", low=0, bandwidth=bandwidth)
     gap = Q[..., :, None, :] - K[..., None, :, :]
     return softmax((gap * gap).sum(dim=-1) / (-2 * bandwidth * bandwidth), mask) @ V  # (4.13)
 
@@ -92,6 +91,7 @@ class SelfAttention(nn.Module):
     Runs what a GPU likes: one matmul for Q, K and V together, then the fused kernel.
     """
 
+    @checked
     def __init__(self, config: AttentionConfig):
         super().__init__()
         self.config = config
@@ -99,11 +99,11 @@ class SelfAttention(nn.Module):
             self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(config.d, size) / math.sqrt(config.d)))
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(size)) if config.bias else None)
 
+    @checked
     def forward(
-        self, X: Float[Tensor, "*B n d"], mask: Bool[Tensor, "..."] | None = None, is_causal: bool = False
+        self, X: Float[Tensor, "*B n d"], mask: Bool[Tensor, "*#B #n #n"] | None = None, is_causal: bool = False
     ) -> Float[Tensor, "*B n d_v"]:
-        guard.tensors("SelfAttention", 2, X=X)
-        guard.shape("SelfAttention", "X", X.shape, (*X.shape[:-1], self.config.d))
+        same_shape("SelfAttention", (*X.shape[:-1], self.config.d), X=X.shape)
         W = torch.cat([self.W_q, self.W_k, self.W_v], dim=1)
         b = torch.cat([self.b_q, self.b_k, self.b_v]) if self.config.bias else None
         Q, K, V = linear(X, W, b).split([self.config.d_k, self.config.d_k, self.config.d_v], dim=-1)

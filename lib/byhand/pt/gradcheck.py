@@ -6,9 +6,11 @@ import numpy as np
 import torch
 
 from byhand import tree
+from byhand.check import checked
 from byhand.np.gradcheck import named_gradients, relative_error
 
 
+@checked
 def parity(
     np_forward: Callable, np_backward: Callable, pt_function: Callable, inputs: dict, rng: np.random.Generator
 ) -> dict[str, float]:

@@ -1,0 +1,92 @@
+"""What an annotation cannot say, and several modules ask: a line where it is needed."""
+
+from typing import Any
+
+import numpy as np
+
+from byhand.check.arrays import repeats
+from byhand.check.numbers import kind_of
+
+
+def ids_below(where: str, size: int, **ids: Any) -> None:
+    """Whole numbers in 0 … size − 1: a negative index would silently count from the end.
+
+    Only arrays are looked at: to look at a tensor's values makes a device wait.
+    """
+    for name, x in ids.items():
+        if isinstance(x, np.ndarray) and x.size and not (0 <= x.min() and x.max() < size):
+            bad = int(x.min()) if x.min() < 0 else int(x.max())
+            raise ValueError(f"{where}: {name} holds {bad}, expected whole numbers from 0 to {size - 1}")
+
+
+def same_shape(where: str, expected: tuple, **shapes: Any) -> None:
+    """Shapes that must be exactly this one."""
+    for name, got in shapes.items():
+        if tuple(got) != tuple(expected):
+            raise ValueError(f"{where}: {name} has shape {tuple(got)}, expected {tuple(expected)}")
+
+
+def repeats_to(where: str, full: tuple, **shapes: Any) -> None:
+    """Shapes that can be repeated, by NumPy's rules, to exactly `full`."""
+    for name, shape in shapes.items():
+        if not repeats(tuple(shape), tuple(full)):
+            raise ValueError(f"{where}: {name} is {tuple(shape)}, expected a shape that repeats to {tuple(full)}")
+
+
+def all_float64(where: str, **arrays: Any) -> None:
+    """Arrays of double precision, which slopes need."""
+    for name, x in arrays.items():
+        if not isinstance(x, np.ndarray):
+            raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a NumPy array")
+        if x.dtype != np.float64:
+            raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected float64")
+
+
+def less_than(where: str, high: int, of: str, **values: int) -> None:
+    """Numbers below a count of something."""
+    for name, x in values.items():
+        if x >= high:
+            raise ValueError(f"{where}: {name} is {x}, expected less than the {high} {of}")
+
+
+def multiple_of(where: str, of: int, **values: int) -> None:
+    """Numbers that `of` divides."""
+    for name, x in values.items():
+        if x % of:
+            raise ValueError(f"{where}: {name} is {x}, expected a multiple of {of}")
+
+
+def groups(where: str, heads: int, kv_heads: int) -> None:
+    """As many key-value heads as can each serve the same number of heads."""
+    if heads % kv_heads:
+        raise ValueError(f"{where}: kv_heads is {kv_heads}, expected a divisor of the {heads} heads")
+
+
+def names(where: str, called: str, tree: Any, expected: list) -> None:
+    """A dict with exactly these names."""
+    if not isinstance(tree, dict) or set(tree) != set(expected):
+        got = ", ".join(map(str, tree)) or "no names" if isinstance(tree, dict) else kind_of(tree)
+        raise ValueError(f"{where}: {called} has {got}, expected {', '.join(expected)}")
+
+
+def kind_among(where: str, config: Any, *kinds: str) -> None:
+    """A configuration of a model of one of these kinds."""
+    if config.kind not in kinds:
+        raise ValueError(f"{where}: config.kind is {config.kind!r}, expected {' or '.join(kinds)}")
+
+
+def masks_agree(where: str, masks: tuple, kind: type) -> None:
+    """At least one boolean mask; all of one rank, or two-axis ones, each axis equal or 1."""
+    if not masks:
+        raise ValueError(f"{where}: got no mask, expected at least 1")
+    for mask in masks:
+        if not isinstance(mask, kind):
+            raise TypeError(f"{where}: mask is {kind_of(mask)}, expected a boolean "
+                            f"{'array' if kind is np.ndarray else 'tensor'}")
+        if str(mask.dtype) not in ("bool", "torch.bool"):
+            raise TypeError(f"{where}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+    shapes = [tuple(mask.shape) for mask in masks]
+    rank = max(len(s) for s in shapes)
+    agree = all(len({s[-i] for s in shapes if len(s) >= i} - {1}) <= 1 for i in range(1, rank + 1))
+    if not agree or any(len(s) not in (2, rank) for s in shapes):
+        raise ValueError(f"{where}: masks have shapes {', '.join(map(str, shapes))}, expected ones that fit together")
