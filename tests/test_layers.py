@@ -1,0 +1,62 @@
+"""Imports run one way: a room of the library uses what stands before it, never what stands behind it."""
+
+import ast
+from pathlib import Path
+
+import byhand
+import pytest
+
+LIBRARY = Path(byhand.__file__).parent
+ORDER = [  # each line may import from the lines above it, and within itself
+    {"check"},
+    {"tree", "config"},
+    {"io"},
+    {"np"},
+    {"pt"},
+    {"init", "text", "data", "metrics", "cost"},
+    {"pretrained", "show", "annex"},
+    {"grade"},
+]
+LEVEL = {room: i for i, rooms in enumerate(ORDER) for room in rooms}
+
+
+def imports(text: str) -> set[str]:
+    """The rooms of byhand that a file imports from, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "byhand":
+            parts = node.module.split(".")
+            found |= {parts[1]} if parts[1:] else {alias.name for alias in node.names}
+        if isinstance(node, ast.Import):
+            found |= {parts[1] for alias in node.names if (parts := alias.name.split("."))[0] == "byhand" and parts[1:]}
+    return found
+
+
+def upwards(room: str, text: str) -> set[str]:
+    return {other for other in imports(text) if LEVEL[other] > LEVEL[room]}
+
+
+FILES = sorted(path for path in LIBRARY.rglob("*.py") if path.parent != LIBRARY or path.stem != "__init__")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(LIBRARY).as_posix())
+def test_no_file_imports_upwards(path):
+    assert not upwards(path.relative_to(LIBRARY).parts[0].removesuffix(".py"), path.read_text(encoding="utf-8"))
+
+
+def test_every_room_has_a_place():
+    assert {path.relative_to(LIBRARY).parts[0].removesuffix(".py") for path in FILES} == LEVEL.keys()
+
+
+@pytest.mark.parametrize(("room", "text", "found"), [
+    ("np", "from byhand.np.linear import linear_forward", set()),
+    ("np", "from byhand.check import checked", set()),
+    ("pt", "from byhand.np.attention import HEAD", set()),
+    ("np", "from byhand.pt.attention import attention", {"pt"}),
+    ("np", "def f():\n    from byhand import metrics", {"metrics"}),
+    ("io", "import byhand.np.train", {"np"}),
+    ("check", "from byhand.tree import flatten", {"tree"}),
+    ("np", "from byhand import init, tree", {"init"}),
+])
+def test_an_import_upwards_is_found(room, text, found):
+    assert upwards(room, text) == found
