@@ -351,7 +351,7 @@ WRONG = [
     M("np.attention.attention_forward", "invariant", "np.sqrt: float32 becomes float64",
       "scale = 1 / math.sqrt(Q.shape[-1]) if", "scale = 1 / np.sqrt(Q.shape[-1]) if"),
     M("np.attention.attention_forward", "twin invariant", "scale argument ignored",
-      "if scale is None else float(scale)", "if scale is None else 1 / math.sqrt(Q.shape[-1])"),
+      "if scale is None else scale", "if scale is None else 1 / math.sqrt(Q.shape[-1])"),
     M("np.attention.attention_forward + attention_backward", "twin invariant", "softmax over the queries",
       "    A, _ = softmax_forward(S, mask)",
       "    keep = None if mask is None else np.broadcast_to(mask, S.shape).mT\n"
@@ -422,7 +422,7 @@ WRONG = [
     M("np.attention.kernel_attention_forward", "slope twin invariant", "kernel: distance for squared distance",
       "(gap * gap).sum(axis=-1)", "np.sqrt((gap * gap).sum(axis=-1))"),
     M("np.attention.kernel_attention_forward", "invariant", "kernel: a NumPy width makes float64",
-      "    bandwidth = float(bandwidth)\n", ""),
+      "bandwidth: Positive", "bandwidth"),
     M("pt.attention.attention", "twin invariant", "no scale",
       "scale = 1 / math.sqrt(Q.shape[-1]) if", "scale = 1.0 if"),
     M("pt.attention.attention", "twin invariant", "mask forgotten",

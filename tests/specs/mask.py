@@ -134,11 +134,29 @@ def leak_probe_finds_every_leak(module):
         assert probe(module, lambda x: -(np.roll(x, -1, axis=-2) ** 2), 0 * X, t) > 1e-3  # and can only fall
 
 
+def leak_probe_reads_ids(module):
+    """Whole models read ids: every id from t on becomes another one, of any whole dtype, and stays in the vocabulary."""
+    table = normal(6, 3)
+
+    def running_mean(ids):
+        seen.append(ids)
+        return table[ids].cumsum(axis=-2)
+
+    for dtype in ("uint8", "uint16", "int32", "int64"):
+        X, seen = np.array([[0, 5, 2, 3], [4, 0, 1, 5]], dtype), []
+        for t in (1, 3):
+            assert probe(module, running_mean, X, t) == 0
+            assert probe(module, lambda ids: table[np.roll(ids, -1, axis=-1)], X, t) > 1e-3
+            assert probe(module, lambda ids: table[ids].cumsum(axis=-2)[..., ::-1, :], X, t) > 1e-3
+        for t, ids in zip((1, 3), (max(seen[i:i + 2], key=lambda ids: (ids != X).sum()) for i in (0, 2)), strict=True):
+            assert (ids != X)[:, t:].all() and not (ids != X)[:, :t].any() and 0 <= ids.min() <= ids.max() <= 5
+
+
 INVARIANTS = {
     "np.mask": [masks_entry_by_entry, combining_narrows, any_masks_combine, leak_probe_is_zero_for_causal_functions,
-                leak_probe_finds_every_leak],
+                leak_probe_finds_every_leak, leak_probe_reads_ids],
     "pt.mask": [*torch_habits(TWINS)[:1], masks_entry_by_entry, combining_narrows, any_masks_combine,
-                leak_probe_is_zero_for_causal_functions, leak_probe_finds_every_leak],
+                leak_probe_is_zero_for_causal_functions, leak_probe_finds_every_leak, leak_probe_reads_ids],
 }
 
 WRONG = [
@@ -167,6 +185,10 @@ WRONG = [
       ":, :] = rng.normal(size=changed[..., t", " + 1:, :] = rng.normal(size=changed[..., t + 1"),
     M("np.mask.leak_probe", "invariant", "leak probe: sign kept", "np.abs(f(changed) - f(X))", "(f(changed) - f(X))"),
     M("np.mask.leak_probe", "invariant", "leak probe: writes into X", "changed = X.copy()", "changed = X"),
+    M("np.mask.leak_probe", "invariant", "leak probe: an id may stay", "rng.integers(1, last", "rng.integers(0, last"),
+    M("np.mask.leak_probe", "invariant", "leak probe: ids beyond the vocabulary", "% (last + 1)", "% (last + 2)"),
+    M("np.mask.leak_probe", "invariant", "leak probe: the last ids alone", "changed[..., t:] = (X[..., t:] + step)", "changed[..., -1:] = (X[..., -1:] + step[..., -1:])"),
+    M("pt.mask.leak_probe", "invariant", "leak probe: ids left alone", "(X[..., t:] + step.to(X.device)) % (last + 1)", "X[..., t:]"),
     M("pt.mask.causal_mask", "twin invariant", "causal: sees the next token", ".tril(offset)", ".tril(offset + 1)"),
     M("pt.mask.causal_mask", "twin invariant", "causal: upper triangular", ".tril(offset)", ".triu(offset)"),
     M("pt.mask.causal_mask", "invariant", "causal: device forgotten",
@@ -181,6 +203,6 @@ WRONG = [
     M("pt.mask.leak_probe", "invariant", "leak probe: looks at the changed token too",
       "[..., :t, :]", "[..., :t + 1, :]"),
     M("pt.mask.leak_probe", "invariant", "leak probe: changes nothing", "new.to(X.device)", "changed[..., t:, :]"),
-    M("pt.mask.leak_probe", "invariant", "leak probe: writes into X", "changed = X.clone()", "changed = X"),
+    M("pt.mask.leak_probe", "invariant", "leak probe: writes into X", "changed, at = X.clone()", "changed, at = X"),
     M("pt.mask.leak_probe", "invariant", "leak probe: sign kept", ".abs().max().item()", ".max().item()"),
 ]

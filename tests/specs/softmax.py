@@ -173,7 +173,7 @@ WRONG = [
     M("np.softmax.logsumexp_forward", "twin invariant", "logsumexp: log of the mean, not of the sum",
       "np.log(Z))[..., 0]", "np.log(Z / S.shape[-1]))[..., 0]"),
     M("np.softmax.logsumexp_backward", "slope twin", "logsumexp: upstream forgotten",
-      "np.asarray(dL)[..., None] *", "np.ones_like(dL)[..., None] *"),
+      "dL[..., None] *", "np.ones_like(dL)[..., None] *"),
     M("np.softmax.log_softmax_forward", "invariant", "log softmax: log of the softmax",
       "return S - L[..., None],", "return np.log(cache.A),"),
     M("np.softmax.log_softmax_backward", "slope twin", "log softmax: the softmax's own backward",
