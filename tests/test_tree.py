@@ -1,9 +1,11 @@
+# ruff: noqa: E501  (the table of wrong trees)
 """Parameter trees: nothing is lost on the way to torch, to disk and back; and a save never leaves half a file.
 
 Each property is a function of the module, so that wrong modules can be tried too; the wrong ones are kept below.
 """
 
 import os
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -150,6 +152,119 @@ def a_failed_write_leaves_the_old_file(module, folder):
         assert path.read_bytes() == b"old" and sorted(p.name for p in folder.iterdir()) == [path.name]
 
 
+def rights_and_links_are_kept(module, folder):
+    """A new file as the umask says, an old one as it was; through a link, what it leads to is written."""
+    before = os.umask(0o027)
+    try:
+        for mask, mode in ((0o027, 0o640), (0o002, 0o664), (0o077, 0o600)):
+            os.umask(mask)
+            module.write_whole(folder / f"{mask}", b"new")
+            assert (folder / f"{mask}").stat().st_mode & 0o777 == mode
+        (folder / "2").chmod(0o604)
+        module.write_whole(folder / "2", b"newer")
+        assert (folder / "2").stat().st_mode & 0o777 == 0o604
+    finally:
+        os.umask(before)
+    (folder / "below").mkdir()
+    for link, to in (("link", "below/file"), ("again", "link"), ("absolute", folder / "below" / "other")):
+        (folder / link).symlink_to(to)
+        module.write_whole(folder / link, link.encode())
+        assert (folder / link).is_symlink() and (folder / link).read_bytes() == link.encode()
+    assert sorted(p.name for p in (folder / "below").iterdir()) == ["file", "other"]
+
+
+def two_writers_have_parts_of_their_own(module, folder):
+    """One begins and ends while the other is between its part and its name."""
+    replace = os.replace
+
+    def late(old, new):
+        patch.setattr(os, "replace", replace)
+        module.write_whole(folder / "file", b"second")
+        replace(old, new)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", late)
+        module.write_whole(folder / "file", b"first")
+    assert (folder / "file").read_bytes() == b"first" and len(list(folder.iterdir())) == 1
+
+
+def a_lock_is_shared_or_had_alone(module, folder):
+    with module.Locked(folder) as one, module.Locked(folder) as two, module.Locked(folder, alone=True) as three:
+        assert one and two and not three
+    with module.Locked(folder, alone=True) as one, module.Locked(folder, alone=True) as two:
+        assert one and not two
+    if os.path.isdir("/proc/self/fd"):
+        count = len(os.listdir("/proc/self/fd"))
+        for alone in (True, False) * 5:
+            with module.Locked(folder, alone):
+                with module.Locked(folder, alone=True) as held:
+                    assert not held
+        assert len(os.listdir("/proc/self/fd")) == count
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "fcntl", None)  # a system without locks
+        with module.Locked(folder, alone=True) as held:
+            assert not held
+
+
+def types_that_numpy_lacks_become_float32(module, folder):
+    """Every number of sixteen and of eight bits, against torch; and a type that is none of them is named."""
+    from safetensors.torch import save_file
+
+    bits = torch.arange(1 << 16).to(torch.uint16)
+    for kind, x in ((torch.bfloat16, bits), (torch.float8_e4m3fn, bits[:256].to(torch.uint8)), (torch.float8_e5m2, bits[:256].to(torch.uint8))):
+        x = x.view(kind).reshape(2, -1)
+        save_file({"a.b": x, "a.c": torch.arange(3), "s": x[1, 1].clone()}, folder / "x")
+        found, expected = module.load_safetensors(folder / "x"), x.float().numpy()
+        assert found["a"]["b"].dtype == np.float32 and found["a"]["b"].shape == x.shape and found["s"].shape == ()
+        number = ~np.isnan(expected)
+        assert np.array_equal(np.isnan(found["a"]["b"]), ~number) and number.sum() > 240
+        assert np.array_equal(found["a"]["b"][number].view(np.uint32), expected[number].view(np.uint32))  # zeros' signs too
+        assert np.array_equal(found["a"]["c"], np.arange(3))
+        found["a"]["b"][0] = 1  # its own memory
+    save_file({"a.b": torch.zeros(2).to(torch.float8_e8m0fnu)}, folder / "x")
+    with pytest.raises(ValueError, match=r"load_safetensors: .*/x cannot be read \(a.b is in F8_E8M0, expected one of F64"):
+        module.load_safetensors(folder / "x")
+
+
+def what_cannot_be_saved_is_named(module, folder):
+    path = folder / "file"
+    for dtype in ("O", "c16", "U3", "S3", "M8[s]", "V4", np.longdouble):
+        with pytest.raises(TypeError, match=r"save_safetensors: a.b has dtype \w+.*, expected one of float64, float32"):
+            module.save_safetensors({"c": np.ones(2), "a": {"b": np.zeros(2, dtype)}}, path)
+    with pytest.raises(ValueError, match="save_safetensors: tree has a leaf __metadata__, a name that the format keeps"):
+        module.save_safetensors({"__metadata__": np.ones(2)}, path)
+    for metadata in ({"a": 1}, {1: "a"}):
+        with pytest.raises(TypeError, match="save_safetensors: metadata has .*, expected text for text"):
+            module.save_safetensors(example(), path, metadata)
+    assert list(folder.iterdir()) == []
+    module.save_safetensors({"a": {"__metadata__": np.ones(2)}, "c": np.ones(2, "c8"), "e": np.ones(2, ">f4")}, path)
+    found = module.load_safetensors(path)
+    assert found["a"]["__metadata__"].sum() == 2 and found["c"].dtype == np.complex64 and found["e"].tolist() == [1, 1]
+
+
+def damage_names_the_file(module, folder):
+    path = folder / "file"
+    module.save_safetensors(example(), path, {"k": "v"})
+    right = path.read_bytes()
+    broken = [right[:n] for n in range(0, len(right), 7)] + [right + b"x", b"", b"\xff" * 20]
+    broken += [right[:i] + bytes([right[i] ^ 1 << i % 8]) + right[i + 1:] for i in range(0, len(right), 3)]
+    header = b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a.b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}'
+    broken.append(struct.pack("<Q", len(header)) + header + bytes(8))  # whole, but no tree
+    refused = 0
+    for data in broken:
+        path.write_bytes(data)
+        try:
+            module.load_safetensors(path)
+        except ValueError as error:
+            assert f"load_safetensors: {path} " in str(error)
+            refused += 1
+    assert refused > len(right) // 7
+    with pytest.raises(ValueError, match=r"file cannot be read \(unflatten: 'a.b' runs through a leaf"):
+        module.load_safetensors(path)
+    with pytest.raises(FileNotFoundError, match="load_safetensors: no file at"):
+        module.load_safetensors(folder)
+
+
 def fail(*_):
     raise OSError("disk full")
 
@@ -157,8 +272,10 @@ def fail(*_):
 PROPERTIES = {holds: place for place, some in {
     "tree": [flat_and_back, paths_that_clash_are_refused, mapping_keeps_the_names, torch_and_back,
              torch_has_memory_of_its_own, a_module_becomes_a_tree],
-    "io.safetensors": [disk_and_back, rows_and_columns_survive_the_disk, a_failed_save_leaves_the_old_file],
-    "io.files": [a_failed_write_leaves_the_old_file]}.items() for holds in some}
+    "io.safetensors": [disk_and_back, rows_and_columns_survive_the_disk, a_failed_save_leaves_the_old_file,
+                       types_that_numpy_lacks_become_float32, what_cannot_be_saved_is_named, damage_names_the_file],
+    "io.files": [a_failed_write_leaves_the_old_file, rights_and_links_are_kept, two_writers_have_parts_of_their_own,
+                 a_lock_is_shared_or_had_alone]}.items() for holds in some}
 
 
 @pytest.mark.parametrize("holds", PROPERTIES)
@@ -191,14 +308,34 @@ WRONG = [
     ("a scalar becomes a list of one", disk_and_back, "np.asarray(x, order=\"C\") for", "np.ascontiguousarray(x) for"),
     ("metadata is dropped", disk_and_back, "for name, x in leaves.items()}, metadata)",
      "for name, x in leaves.items()})"),
-    ("a loaded tree stays flat", disk_and_back, "return unflatten(load_file(path))",
-     "return dict(enumerate(load_file(path).items()))"),
-    ("written in place", a_failed_write_leaves_the_old_file, "    handle, part = tempfile",
-     "    path.write_bytes(data)\n    handle, part = tempfile"),
-    ("half a file is left lying about", a_failed_write_leaves_the_old_file, "Path(part).unlink(missing_ok=True)",
-     "pass"),
-    ("written before it is checked", a_failed_save_leaves_the_old_file, "    leaves = flatten(tree)\n    for",
-     "    leaves = flatten(tree)\n    Path(path).write_bytes(b'')\n    for"),
+    ("a loaded tree stays flat", disk_and_back, "return unflatten(flat), header", "return flat, header"),
+    ("written in place", a_failed_write_leaves_the_old_file, "    part = path.with",
+     "    path.write_bytes(data)\n    part = path.with"),
+    ("half a file is left lying about", a_failed_write_leaves_the_old_file, "        part.unlink(missing_ok=True)\n",
+     "        pass\n"),
+    ("written before it is checked", a_failed_save_leaves_the_old_file, "    write_whole(path, encode(",
+     "    Path(path).write_bytes(b'')\n    write_whole(path, encode("),
+    ("rights of a secret", rights_and_links_are_kept, "        with part.open", "        part.touch(0o600)\n        part.chmod(0o600)\n        with part.open"),
+    ("rights of the old file lost", rights_and_links_are_kept, "if path.exists():", "if False:"),
+    ("a link replaced", rights_and_links_are_kept, "Path(os.path.realpath(path))", "Path(path)"),
+    ("one part for all", two_writers_have_parts_of_their_own, "-{secrets.token_hex(8)}", ""),
+    ("a part found there is written over", two_writers_have_parts_of_their_own, '-{secrets.token_hex(8)}.part")\n    try:\n        with part.open("xb")', '.part")\n    try:\n        with part.open("wb")'),
+    ("every lock is shared", a_lock_is_shared_or_had_alone, "fcntl.LOCK_EX | fcntl.LOCK_NB if self.alone else fcntl.LOCK_SH", "fcntl.LOCK_SH"),
+    ("handles of refused locks stay open", a_lock_is_shared_or_had_alone, "                self.__exit__()", "                self.handle = None"),
+    ("a system without locks has one", a_lock_is_shared_or_had_alone, "return self.handle is not None", "return fcntl is None or self.handle is not None"),
+    ("BF16 read as half precision", types_that_numpy_lacks_become_float32, '(np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)', 'np.frombuffer(data, "<f2").astype(np.float32)'),
+    ("E5M2 shifted into float32", types_that_numpy_lacks_become_float32, ".astype(np.uint16) << 8).view(np.float16).astype(np.float32)", ".astype(np.uint32) << 24).view(np.float32)"),
+    ("E4M3 with a bias of eight", types_that_numpy_lacks_become_float32, "exponent - 10", "exponent - 11"),
+    ("E4M3 with an infinity", types_that_numpy_lacks_become_float32, "x[127] = np.nan", "x[127] = np.inf"),
+    ("E4M3 without denormals", types_that_numpy_lacks_become_float32, "fraction * 2.0**-9", "0.0"),
+    ("E4M3 without a sign", types_that_numpy_lacks_become_float32, "[x, -x]", "[x, x]"),
+    ("a type taken for another", types_that_numpy_lacks_become_float32, 'elif dtype == "F8_E4M3":', "elif True:"),
+    ("the leaf is not named", what_cannot_be_saved_is_named, "        if x.dtype.name not in DTYPES.values():", "        if False:"),
+    ("a name of the format taken", what_cannot_be_saved_is_named, "    if RESERVED in leaves:", "    if False:"),
+    ("a name of the format refused anywhere", what_cannot_be_saved_is_named, "    if RESERVED in leaves:", "    if any(RESERVED in name for name in leaves):"),
+    ("metadata met by the format alone", what_cannot_be_saved_is_named, "        if not (isinstance(key, str) and isinstance(value, str)):", "        if False:"),
+    ("damage told by the format alone", damage_names_the_file, "    except SafetensorError as error:", "    except ZeroDivisionError as error:"),
+    ("a clash of names told without the file", damage_names_the_file, "    except ValueError as error:", "    except ZeroDivisionError as error:"),
 ]
 
 

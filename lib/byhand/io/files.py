@@ -1,20 +1,67 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and folders that several processes use at a time."""
 
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 
 def write_whole(path: str | Path, data: bytes) -> None:
-    """At `path` is the old file or the whole new one, never half of it."""
-    path = Path(path)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    """At `path` is the old file or the whole new one, never half of it.
+
+    A new file has the rights that the umask leaves it, and one that is written over keeps its own. A link stays one:
+    what it leads to is written.
+    """
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f"{path.name}-{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
     except BaseException:
-        Path(part).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
+
+
+def sync_folder(folder: str | Path) -> None:
+    """A new name in a folder lasts through a power cut only once the folder itself is on the disk."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+class Locked:
+    """with Locked(folder) as held: … shares the folder's lock, or, `alone`, has it for itself, or else not at all.
+
+    `held` is False where it is another's, and on systems and disks without locks. A process that ends, however it ends,
+    has let go of it.
+    """
+
+    def __init__(self, folder: str | Path, alone: bool = False):
+        self.folder, self.alone, self.handle = folder, alone, None
+
+    def __enter__(self) -> bool:
+        if fcntl:
+            self.handle = os.open(self.folder, os.O_RDONLY)
+            try:
+                fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB if self.alone else fcntl.LOCK_SH)
+            except OSError:
+                self.__exit__()
+        return self.handle is not None
+
+    def __exit__(self, *_):
+        if self.handle is not None:
+            os.close(self.handle)
+            self.handle = None
