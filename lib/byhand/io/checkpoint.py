@@ -74,7 +74,7 @@ def save_checkpoint(folder: str | Path, step: int, trees: dict, meta: dict | Non
     path, digest = folder / f"{name}.json", hashlib.sha256(data).hexdigest()
     file = folder / f"{name}-{digest[:16]}-{secrets.token_hex(8)}.safetensors"
     body = {"format": FORMAT, "step": step, "file": file.name, "bytes": len(data), "sha256": digest, "meta": meta}
-    with Locked(folder):  # shared by all who save, so that nobody takes what is being written for remains
+    with Locked(folder):  # shared by all who save, so that nobody takes what is being changed for remains
         try:
             write_whole(file, data)
             sync_folder(folder)  # the data are on the disk before anything names them
@@ -84,7 +84,7 @@ def save_checkpoint(folder: str | Path, step: int, trees: dict, meta: dict | Non
                 file.unlink(missing_ok=True)
             raise
         sync_folder(folder)
-    _remove_older(folder, step, keep)
+        _remove_older(folder, step, keep)
     _remove_remains(folder)
     return path
 
@@ -205,15 +205,15 @@ def _remove_remains(folder):
     with Locked(folder, alone=True) as quiet:
         names = os.listdir(folder) if quiet else []
         for name in filter(PART.fullmatch, names):
-            (folder / name).unlink()
+            (folder / name).unlink(missing_ok=True)
         try:
             named = {_body(folder / name)["file"] for name in names if JSON.fullmatch(name)}
-        except ValueError:
+        except (ValueError, FileNotFoundError):
             return  # what a damaged one named, nobody knows
         for name in filter(DATA.fullmatch, names):
             path = folder / name
             if name not in named and path.is_file() and _digest(path).startswith(DATA.fullmatch(name)["digest"]):
-                path.unlink()
+                path.unlink(missing_ok=True)
 
 
 def _digest(path):
