@@ -67,7 +67,9 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("stem"):  # a stem without a backward has no slopes
+        items[:] = [item for item in items if not item.name.endswith("[NOTSET]")]
     for item in items:
         if not item.get_closest_marker("xdist_group"):  # a worker runs whole files, notebooks, proofs of a stem
             item.add_marker(pytest.mark.xdist_group(item.path.name))

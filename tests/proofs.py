@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 import invariants
-import jaxtyping
 import mutants
 import pytest
 import twins
+from twins import as_shipped
 
 CHECKS = ("slope", "twin", "invariant")
 
@@ -141,17 +141,6 @@ def strictly():
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), as_shipped():
         warnings.simplefilter("error")
         yield
-
-
-@contextmanager
-def as_shipped():
-    """The library as a reader has it: without the shape checks of conftest.py, which would speak first, and slowly."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    try:
-        yield
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def habits(specs: list) -> list:
