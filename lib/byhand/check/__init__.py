@@ -8,7 +8,7 @@ fourteen lines that do not say what was expected, no look at NaN, and ids stay o
 are jaxtyping's, and tests run its check too; what a reader meets is this one.
 """
 
-from byhand.check.arrays import Shape, ValuesTrusted
+from byhand.check.arrays import Params, Shape, ValuesTrusted
 from byhand.check.numbers import (
     Above,
     AtLeast,
@@ -31,7 +31,7 @@ from byhand.check.rules import (
     repeats_to,
     same_shape,
 )
-from byhand.check.signature import Params, checked
+from byhand.check.signature import checked
 
 __all__ = [
     "Above", "AtLeast", "Below", "Index", "NonNegative", "Params", "Positive", "Shape", "Share", "Size",

@@ -52,6 +52,19 @@ class Shape:
         return Annotated[tuple, Letters.of(text)]
 
 
+class Leaves(NamedTuple):
+    array_type: type
+    shapes: dict
+
+
+def Params(array_type: type, shapes: dict) -> Any:  # noqa: N802  (it makes a type, and is written like one)
+    """The parameter tree of a layer: {"W": "d_in d_out", "b?": "d_out"}, `?` for what may be absent.
+
+    A shape of None is a subtree that somebody else looks at; a dict is a subtree of this kind.
+    """
+    return Annotated[dict, Leaves(array_type, shapes)]
+
+
 def bind(shape: tuple, letters: Letters, seen: dict) -> bool:
     """Whether a shape fits the letters as far as they are known; those that are new to `seen` get their sizes."""
     head, tail = letters.head, letters.tail

@@ -1,0 +1,213 @@
+# ruff: noqa: E501
+"""`@checked` on small functions: what each kind of annotation asks, what arrives, and what it costs to be wrong."""
+
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import pytest
+from byhand.check import AtLeast, Params, Positive, Shape, Share, Size, ValuesTrusted, signature
+from jaxtyping import Bool, Float, Int
+from mutants import build, source
+from numpy import ndarray as Array
+
+
+class Kept(NamedTuple):
+    X_shape: Shape["*B d"]
+    W: Float[Array, "d e"]
+    k: int
+
+
+def functions(checked):
+    """One small function for each kind of annotation, checked by this decorator."""
+
+    @checked
+    def sizes(n: Size, m: Size | None = None, p: Share = 0.0, scale: Positive = 1.0, few: Annotated[int, AtLeast(3)] = 3):
+        return n, m, p, scale, few
+
+    @checked
+    def words(kind: Literal["pre", "post"], on: bool = False, f: Callable | None = None, rng: np.random.Generator | None = None):
+        return kind, on
+
+    @checked
+    def ids_forward(ids: Int[Array, "*B n"], E: Float[Array, "V d"], n: Size | None = None):
+        return ids
+
+    @checked
+    def masked(S: Float[Array, "*B n m"], mask: Bool[Array, "*#B #n #m"] | None = None, bias: Float[Array, "*#B #n #m"] | None = None):
+        return S
+
+    @checked
+    def layer(X: Float[Array, "*B d"], params: Params(Array, {"W": "d e", "b?": "e", "norm?": {"gamma": "d"}, "rest?": None})):
+        return X
+
+    @checked
+    def layer_backward(dY: Float[Array, "*B e"], cache: Kept):
+        return dY
+
+    @checked
+    def table(rows: int, T: Float[Array, "rows d"], axes: tuple[int, ...] = (), parts: list[Float[Array, " d"]] | None = None, **more: Any):
+        return axes
+
+    return {f.__name__: f for f in (sizes, words, ids_forward, masked, layer, layer_backward, table)}
+
+
+A = np.ones
+KEPT = Kept((2, 3, 4), A((4, 5)), 1)
+REFUSED = [  # function, error, sentence, arguments, options
+    ("sizes", ValueError, "sizes: n is 0, expected at least 1", (0,), {}),
+    ("sizes", TypeError, "sizes: n is bool, expected a whole number", (True,), {}),
+    ("sizes", TypeError, "sizes: n is float, expected a whole number", (2.0,), {}),
+    ("sizes", ValueError, "sizes: n is a whole number of 1329 bits, expected at most", (10**400,), {}),
+    ("sizes", ValueError, "sizes: m is -1, expected at least 1", (1,), {"m": -1}),
+    ("sizes", ValueError, "sizes: p is 1, expected at least 0 and less than 1", (1, None, 1), {}),
+    ("sizes", ValueError, "sizes: p is nan, expected at least 0 and less than 1", (1,), {"p": np.nan}),
+    ("sizes", ValueError, "sizes: scale is 0, expected a finite number greater than 0", (1,), {"scale": 0}),
+    ("sizes", ValueError, "sizes: scale is a whole number of 1329 bits, expected a finite", (1,), {"scale": 10**400}),
+    ("sizes", TypeError, "sizes: scale is str, expected a number", (1,), {"scale": "1"}),
+    ("sizes", ValueError, "sizes: few is 2, expected at least 3", (1,), {"few": 2}),
+    ("words", ValueError, "words: kind is 'pro', expected one of pre, post", ("pro",), {}),
+    ("words", ValueError, "words: kind is 1, expected one of pre, post", (1,), {}),
+    ("words", TypeError, "words: on is str, expected bool", ("pre", "False"), {}),
+    ("words", TypeError, "words: on is int, expected bool", ("pre", 1), {}),
+    ("words", TypeError, "words: f is int, expected a function", ("pre", True, 3), {}),
+    ("words", TypeError, "words: rng is int, expected a NumPy Generator", ("pre",), {"rng": 3}),
+    ("ids_forward", TypeError, "ids: ids is list, expected an array of whole numbers", ([1], A((2, 3))), {}),
+    ("ids_forward", TypeError, "ids: ids has dtype bool, expected an array of whole numbers", (A(3, bool), A((2, 3))), {}),
+    ("ids_forward", ValueError, "ids: ids holds 18446744073709551615, expected whole numbers that int64 can hold",
+     (A(3, np.uint64) * (2**64 - 1), A((2, 3))), {}),
+    ("ids_forward", ValueError, "ids: ids has shape (3,), expected (4,)", (A(3, int), A((2, 3)), 4), {}),
+    ("ids_forward", ValueError, "ids: E has shape (1, 2, 3), expected (V, d)", (A(3, int), A((1, 2, 3))), {}),
+    ("masked", ValueError, "masked: mask has shape (4,), expected (3, 4) or (2, 3, 4), with 1 for a shared axis",
+     (A((2, 3, 4)), A(4, bool)), {}),
+    ("masked", ValueError, "masked: mask has shape (2, 4), expected (3, 4) or (2, 3, 4)", (A((2, 3, 4)), A((2, 4), bool)), {}),
+    ("masked", ValueError, "masked: shape of bias is (2, 4), expected a shape that repeats to (2, 3, 4)",
+     (A((2, 3, 4)),), {"bias": A((2, 4))}),
+    ("masked", ValueError, "masked: S has shape (2, 3, 0), expected at least 1 entry along the last axis", (A((2, 3, 0)),), {}),
+    ("masked", ValueError, "masked: S holds nan at index (0, 0), expected finite numbers", (A((3, 4)) * np.nan,), {}),
+    ("layer", TypeError, "layer: params is list, expected a dict with W, b, norm, rest", (A((3, 4)), []), {}),
+    ("layer", ValueError, "layer: params has b, expected W, b, norm, rest", (A((3, 4)), {"b": A(5)}), {}),
+    ("layer", ValueError, "layer: params has W, c, expected W, b, norm, rest", (A((3, 4)), {"W": A((4, 5)), "c": A(5)}), {}),
+    ("layer", ValueError, "layer: params['W'] has shape (3, 5), expected (4, 5)", (A((3, 4)), {"W": A((3, 5))}), {}),
+    ("layer", ValueError, "layer: params['b'] has shape (1,), expected (5,)", (A((3, 4)), {"W": A((4, 5)), "b": A(1)}), {}),
+    ("layer", ValueError, "layer: params['norm']['gamma'] has shape (5,), expected (4,)",
+     (A((3, 4)), {"W": A((4, 5)), "norm": {"gamma": A(5)}}), {}),
+    ("layer", TypeError, "layer: params['rest'] is int, expected a dict", (A((3, 4)), {"W": A((4, 5)), "rest": 3}), {}),
+    ("layer", TypeError, "layer: params['W'] has dtype float32 but X has float64, expected one dtype",
+     (A((3, 4)), {"W": A((4, 5), np.float32)}), {}),
+    ("layer", TypeError, "layer: X has dtype float16, expected float32 or float64", (A((3, 4), np.float16), {}), {}),
+    ("layer_backward", TypeError, "layer_backward: cache is dict, expected Kept", (A((2, 3, 5)), {}), {}),
+    ("layer_backward", ValueError, "layer_backward: dY has shape (1, 3, 5), expected (2, 3, 5)", (A((1, 3, 5)), KEPT), {}),
+    ("layer_backward", ValueError, "layer_backward: dY has shape (2, 3, 1), expected (2, 3, 5)", (A((2, 3, 1)), KEPT), {}),
+    ("layer_backward", TypeError, "layer_backward: dY has dtype float32 but W has float64", (A((2, 3, 5), np.float32), KEPT), {}),
+    ("table", ValueError, "table: T has shape (2, 3), expected (4, 3)", (4, A((2, 3))), {}),
+    ("table", TypeError, "table: axes is int, expected a tuple", (2, A((2, 3)), 1), {}),
+    ("table", TypeError, "table: axes[1] is float, expected a whole number", (2, A((2, 3)), (0, 1.5)), {}),
+    ("table", ValueError, "table: parts[1] has shape (4,), expected (3,)", (2, A((2, 3)), (), [A(3), A(4)]), {}),
+]
+
+
+def complaint(right, error, sentence, arguments, options) -> str:
+    try:
+        right(*arguments, **options)
+    except Exception as raised:
+        return "" if type(raised) is error and sentence in str(raised) else f"{type(raised).__name__}: {raised}"
+    return "accepted"
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row[2])
+def test_wrong_arguments_are_refused(row):
+    name, *rest = row
+    assert not complaint(functions(signature.checked)[name], *rest)
+
+
+def accepted(made) -> list[str]:
+    """What is wrong with how right arguments are taken, and with what arrives."""
+    faults = []
+    n, m, p, scale, few = made["sizes"](np.uint8(200), np.int16(3), np.float32(0.5), np.float64(2), few=np.int64(4))
+    faults += [f"{x!r}" for x, kind in ((n, int), (m, int), (p, float), (scale, float), (few, int)) if type(x) is not kind]
+    if (n + 100, p) != (300, 0.5):
+        faults.append("another number arrived")
+    if made["words"]("post", np.True_)[1] is not True:
+        faults.append("a flag of NumPy")
+    for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        x = made["ids_forward"](A((2, 3), dtype), A((4, 5)))
+        if x.dtype != np.int64 or made["ids_forward"](ids=A((2, 3), dtype), E=A((4, 5))).dtype != np.int64:
+            faults.append(dtype)
+    S = A((2, 3, 4))
+    for shape in ((3, 4), (2, 3, 4), (1, 3, 4), (2, 1, 4), (1, 1, 4)):
+        made["masked"](S, A(shape, bool))
+    for shape in ((), (4,), (3, 1), (2, 1, 1), (1, 3, 4)):
+        made["masked"](S, bias=A(shape))
+    made["masked"](A((0, 3, 4)))
+    made["layer"](A(4), {"W": A((4, 5))})
+    made["layer_backward"](A((2, 3, 5)), KEPT)
+    if made["table"](2, A((2, 3)), [0, 1], colour="red") != (0, 1):
+        faults.append("a list for a tuple")
+    with ValuesTrusted():
+        made["masked"](np.nan * S)
+    return faults
+
+
+def test_right_arguments_arrive_as_they_should():
+    assert not accepted(functions(signature.checked))
+
+
+def test_an_annotation_that_is_not_understood_is_refused_at_once():
+    for odd in ("Float", 3):
+        with pytest.raises(TypeError, match="checked: annotation .* is"):
+            signature.rule_of(odd)
+
+
+def test_a_checked_function_keeps_its_name_and_its_signature():
+    f = functions(signature.checked)["sizes"]
+    assert f.__name__ == "sizes" and list(f.__wrapped__.__annotations__) == ["n", "m", "p", "scale", "few"]
+
+
+def test_batches_of_nothing_pass_and_axes_of_nothing_do_not():
+    """Only the axes of *B may be empty."""
+    masked = functions(signature.checked)["masked"]
+    for shape in itertools.product((0, 2), repeat=3):
+        if 0 in shape[1:]:
+            with pytest.raises(ValueError, match="expected at least 1 entry along"):
+                masked(A(shape))
+        else:
+            masked(A(shape))
+
+
+# Wrong decorators, kept: each is found by a call above.
+WRONG = [  # story, old text, new text, in the one module of byhand.check that has it
+    ("options unseen", "            elif name in options:", "            elif False:"),
+    ("what comes by place unseen", "if at is not None and at < len(args):", "if False:"),
+    ("what is converted is not handed over", "                if new is not x:", "                if False:"),
+    ("options are not converted", "options[name] = rule(where, name, options[name], seen)", "rule(where, name, options[name], seen)"),
+    ("None for anything", "        return None if x is None else", "        return None if not callable(x) else"),
+    ("caches read last", "key=lambda name: not rules[name].binds)", "key=lambda name: rules[name].binds)"),
+    ("caches of any kind", "        if not isinstance(x, self.kinds):\n            wanted = \" or \".join(kind.__name__", "        if False:\n            wanted = \" or \".join(kind.__name__"),
+    ("shapes in caches unread", "        bind(x, self.letters, seen)\n        return x", "        return x"),
+    ("dtypes of caches unread", "            seen.setdefault(\".dtype\", x.dtype)", "            pass"),
+    ("words not looked at", "or x not in self.words:", "or False:"),
+    ("anything is a function", "        if not callable(x):", "        if False:"),
+    ("lists of any length of things", "        rules = self.inside if", "        rules = [None] * len(x) if True else self.inside if"),
+    ("names may be missing", "any(key not in x for key in self.required) or ", ""),
+    ("names may be more", " or any(key not in self.rules for key in x)", ""),
+    ("subtrees of any kind", "            return Tree(None)", "            return ArrayOf(array_type, \"any\", \"...\") if False else OneOf((3,))"),
+]
+
+
+@pytest.mark.parametrize(("story", "old", "new"), WRONG, ids=[story for story, *_ in WRONG])
+def test_a_wrong_decorator_is_found(story, old, new):
+    stem = next(stem for stem in ("signature", "kinds", "caches") if old in source(f"check.{stem}"))
+    wrong = build(f"check.{stem}", old, new)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, x in vars(wrong).items():
+            if inspect.isclass(x) and x.__module__ == wrong.__name__ and hasattr(signature, name):
+                patch.setattr(signature, name, x)
+        made = functions(wrong.checked if stem == "signature" else signature.checked)
+    try:
+        faults = accepted(made)
+    except Exception as error:
+        faults = [str(error)]
+    assert faults or any(complaint(made[name], *rest) for name, *rest in REFUSED)
