@@ -29,8 +29,8 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
            "residual": {"deepnorm", "init_std"},  # pt takes them from np: plain numbers
            "train": {"loop", "settings"}, "translate": {"loss_and_grads", "length_penalty"},
-           "pretrain": {"sentence_pairs", "pretrain_loss_and_grads", "init_pretrain"},
-           "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_classifier", "init_lora",
+           "pretrain": {"sentence_pairs", "pretrain_loss_and_grads"},
+           "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_lora",
                         "lora_grads", "lora_loss_and_grads"},
            "optim": {"init_state", "sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
                      "adamw_step", "adamw_step_", "decay_mask", "constant", "warmup_inverse_sqrt", "warmup_linear",

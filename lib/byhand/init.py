@@ -1,11 +1,14 @@
 """The parameters that a whole model starts from: one tree, from which both halves begin."""
 
 import math
+from typing import Annotated
 
 import numpy as np
 
+from byhand.check import AtLeast, checked
 from byhand.config import ModelConfig
 from byhand.np.embedding import init_embedding
+from byhand.np.linear import init_linear
 from byhand.np.multihead import init_multihead
 from byhand.np.norm import init_norm
 from byhand.np.position import init_learned_positions
@@ -53,3 +56,27 @@ def init_model(rng: np.random.Generator, config: ModelConfig, dtype=np.float32) 
     shared = config.source_vocab is None
     return {"encoder": stack(config.vocab if shared else config.source_vocab),
             "decoder": stack(None if shared else config.vocab, cross=True, head=not config.tied)}
+
+
+@checked
+def init_pretrain(rng: np.random.Generator, config: ModelConfig, pairs: bool = True, dtype=np.float32) -> dict:
+    """{encoder, mlm}, and with `pairs` {pool, nsp}."""
+    d = config.d
+    mlm = init_linear(rng, d, d, dtype) | {"norm": init_norm(d, dtype=dtype), "bias": np.zeros(config.vocab, dtype)}
+    heads = {"pool": init_linear(rng, d, d, dtype), "nsp": init_linear(rng, d, 2, dtype)} if pairs else {}
+    return {"encoder": init_model(rng, config, dtype), "mlm": mlm} | heads
+
+
+@checked
+def init_classifier(
+    rng: np.random.Generator,
+    config: ModelConfig,
+    classes: Annotated[int, AtLeast(2)],
+    pretrained: dict | None = None,
+    dtype=np.float32,
+) -> dict:
+    """{encoder, pool, head}: encoder and, where it was trained, pool from `pretrained`; the rest fresh."""
+    fresh = {"pool": init_linear(rng, config.d, config.d, dtype), "head": init_linear(rng, config.d, classes, dtype)}
+    if pretrained is None:
+        return {"encoder": init_model(rng, config, dtype)} | fresh
+    return fresh | {name: pretrained[name] for name in ("encoder", "pool") if name in pretrained}

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import torch
 from byhand import tree
-from byhand.init import init_model
+from byhand.init import init_classifier, init_model
 from byhand.np import finetune as np_finetune
 from byhand.np.linear import linear_backward, linear_forward
 from byhand.np.optim import adamw_step, init_state
@@ -24,7 +24,7 @@ from twins import FORWARD, FORWARD32, GRADIENT, GRADIENT32, LEAD, SLOPE, Case, S
 CLASSES, ALPHA, R = 3, 3.0, 2
 TWO = replace(CONFIG, layers=2)
 BATCH = a_batch() | {"labels": np.array([2, 0, 1])}
-SHAPES = {(c, n): np_finetune.init_classifier(rng(), c, n) for c, n in ((CONFIG, 3), (PLAIN, 3), (TWO, 3))}
+SHAPES = {(c, n): init_classifier(rng(), c, n) for c, n in ((CONFIG, 3), (PLAIN, 3), (TWO, 3))}
 
 
 def parameters(source, config=CONFIG):
@@ -239,7 +239,6 @@ refused = refusals(
     ("init_lora", ValueError, "init_lora: r is 5, expected at least 1 and less than 5", rng(), {"W": W_}, ("W",), 5),
     ("init_lora", TypeError, "init_lora: r is float, expected a whole number", rng(), {"W": W_}, ("W",), 2.0),
     ("init_lora", ValueError, "init_lora: b has 1 axes, expected at least 2", rng(), {"b": W_[0]}, ("b",), 1),
-    ("init_classifier", ValueError, "init_classifier: classes is 1, expected at least 2", rng(), CONFIG, 1),
 )
 refused_by_torch = refusals(
     *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
@@ -349,12 +348,16 @@ def merged_tree_is_the_numpy_one(module):
         near(x, tree.flatten(theirs)[path], path)
 
 
+fresh_heads_are_refused = refusals(
+    ("init_classifier", ValueError, "init_classifier: classes is 1, expected at least 2", rng(), CONFIG, 1),
+)
 INVARIANTS = {
     "np.finetune": [classifier_is_that_of_the_other_half, classifier_has_the_right_slope, loss_is_the_mean_over_sequences,
                     parts_join_to_the_whole, parts_give_the_gradients_of_the_whole, frozen_body_stays_to_the_last_bit,
-                    pretrained_parts_are_taken_over, merged_matrix_computes_the_same, both_ways_to_the_gradients_agree,
+                    merged_matrix_computes_the_same, both_ways_to_the_gradients_agree,
                     adapters_begin_as_nothing_and_can_learn, adapters_of_a_model_have_the_right_slope, refused,
                     *habits(TWINS[:1])],
+    "init": [pretrained_parts_are_taken_over, fresh_heads_are_refused],
     "pt.finetune": [classifier_is_that_of_the_other_half, classifier_module_holds_the_tree, frozen_module_stays_to_the_last_bit,
                     lora_module_is_the_numpy_one, merging_a_module_twice_is_merging_it_once, frozen_matrix_has_no_gradient,
                     merged_tree_is_the_numpy_one, refused_by_torch],
@@ -385,10 +388,10 @@ WRONG = [
       "len(logits)", 'batch["ids"].size'),
     M("np.finetune.classifier_loss_and_grads", "invariant", "loss not averaged",
       "return float(L), _alike", "return float(L) * len(logits), _alike"),
-    M("np.finetune.init_classifier", "invariant", "pre-trained weights ignored", "if pretrained is None:", "if True:"),
-    M("np.finetune.init_classifier", "invariant", "pool of pre-training ignored",
+    M("init.init_classifier", "invariant", "pre-trained weights ignored", "if pretrained is None:", "if True:"),
+    M("init.init_classifier", "invariant", "pool of pre-training ignored",
       'for name in ("encoder", "pool")', 'for name in ("encoder",)'),
-    M("np.finetune.init_classifier", "invariant", "needs a pre-trained pool", " if name in pretrained}", "}"),
+    M("init.init_classifier", "invariant", "needs a pre-trained pool", " if name in pretrained}", "}"),
     # trees
     M("np.finetune.split_tree", "invariant", "patterns name parts of names", 'f"*.{pattern}.*")', 'f"*{pattern}*")'),
     M("np.finetune.split_tree", "invariant", "patterns name leaves only", 'f"*.{pattern}.*")', 'f"*.{pattern}.")'),

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from byhand import tree
 from byhand.config import ModelConfig
+from byhand.init import init_pretrain
 from byhand.np import pretrain as np_pretrain
 from byhand.np.gradcheck import gradcheck
 from byhand.np.model import encoder_forward
@@ -28,7 +29,7 @@ CONFIG = ModelConfig("encoder", vocab=VOCAB, d=4, heads=2, layers=1, d_ff=5, n_m
 PLAIN = replace(CONFIG, position="rope", norm_first=True, embedding_norm=False, segments=0)
 
 
-shapes = cache(np_pretrain.init_pretrain)
+shapes = cache(init_pretrain)
 
 
 def parameters(source, config=CONFIG, pairs=True):
@@ -307,7 +308,7 @@ def padding_has_no_say(module):
 def the_loop_can_train_on_it(module):
     """Gradients in the tree of the parameters, dropout on; the loss falls from that of a guess."""
     config = replace(CONFIG, d=8, d_ff=16, p=0.1)
-    params, source = module.init_pretrain(np.random.default_rng(3), config, dtype=np.float64), rng()
+    params, source = init_pretrain(np.random.default_rng(3), config, dtype=np.float64), rng()
     state, losses = init_state(params), []
     for _ in range(8):
         loss, grads, _ = module.pretrain_loss_and_grads(params, a_batch(), source, config=config)
@@ -335,7 +336,7 @@ def fresh_parameters(module):
     for name in ("mlm", "pool"):
         near(wide[name]["W"].std() * math.sqrt(96), 1, f"deviation of {name}.W, and 1/√d", 0.05)
         assert not wide[name]["b"].any()
-    near(module.pretrain_forward(wide, a_batch(), replace(CONFIG, d=96, vocab=500))[0], math.log(500) + math.log(2),
+    near(np_pretrain.pretrain_forward(wide, a_batch(), replace(CONFIG, d=96, vocab=500))[0], math.log(500) + math.log(2),
          "first loss and that of a guess", 2.0)
 
 
@@ -435,8 +436,9 @@ INVARIANTS = {
                     joint_loss_has_the_right_slope,
                     joint_loss_is_that_of_the_other_half, head_is_made_of_the_layers_of_torch, only_the_first_token_is_pooled,
                     heads_drop_in_training_with_the_right_slope, loss_is_two_means, padding_has_no_say,
-                    the_loop_can_train_on_it, dropout_reaches_encoder_and_heads, fresh_parameters, pairs_are_refused, refused,
+                    the_loop_can_train_on_it, dropout_reaches_encoder_and_heads, pairs_are_refused, refused,
                     *habits([*TWINS, WHOLE])],
+    "init": [fresh_parameters],
     "pt.pretrain": [*MASKING, joint_loss_is_that_of_the_other_half, modules_hold_the_tree_and_give_the_loss, dropout_is_for_training,
                     mlm_head_module_is_its_function, refused_by_torch],
 }
@@ -575,9 +577,9 @@ WRONG = [
       'params["nsp"], config.p, rng)', 'params["nsp"], 0.0, rng)'),
     M("np.pretrain.pretrain_loss_and_grads", "invariant", "weight: all tokens",
       "int(cache.chosen.sum())", "int(cache.chosen.size)"),
-    M("np.pretrain.init_pretrain", "invariant", "heads start at zero",
+    M("init.init_pretrain", "invariant", "heads start at zero",
       '"nsp": init_linear(rng, d, 2, dtype)}', '"nsp": init_linear(rng, d, 2, dtype)}\n    mlm["W"] *= 0'),
-    M("np.pretrain.init_pretrain", "invariant", "float64 from the start",
+    M("init.init_pretrain", "invariant", "float64 from the start",
       "init_linear(rng, d, d, dtype) | {", "init_linear(rng, d, d, np.float64) | {"),
     M("np.pretrain.sentence_pairs", "invariant", "a document alone is taken", "bounds))) < 2", "bounds))) < 0"),
     M("np.pretrain.mask_tokens", "invariant", "nothing to hide, nothing said", "if not free.any():", "if False:"),

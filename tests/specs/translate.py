@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from byhand import tree
 from byhand.config import ModelConfig
+from byhand.init import init_model
 from byhand.metrics import corpus_bleu
 from byhand.np import translate as np_translate
-from byhand.np.model import encoder_decoder_forward, init_model
+from byhand.np.model import encoder_decoder_forward
 from byhand.pt.model import EncoderDecoder
 from byhand.pt.model import encoder as pt_encoder
 from invariants import near, rng, same

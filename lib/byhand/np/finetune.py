@@ -16,8 +16,6 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.config import ModelConfig
-from byhand.init import init_model
-from byhand.np.linear import init_linear
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.np.model import EncoderCache, encoder_backward, encoder_forward
 from byhand.np.pretrain import (
@@ -99,17 +97,6 @@ def classifier_loss_and_grads(
         weights, batch["ids"], config, batch["mask"], segments, rng, frozen="encoder" not in params)
     L, inner = cross_entropy_forward(logits, batch["labels"])
     return float(L), _alike(classifier_backward(cross_entropy_backward(1.0, inner), cache), params), len(logits)
-
-
-def init_classifier(
-    rng: np.random.Generator, config: ModelConfig, classes: int, pretrained: dict | None = None, dtype=np.float32
-) -> dict:
-    """{encoder, pool, head}: encoder and, where it was trained, pool from `pretrained`; the rest fresh."""
-    guard.count("init_classifier", low=2, classes=classes)
-    fresh = {"pool": init_linear(rng, config.d, config.d, dtype), "head": init_linear(rng, config.d, classes, dtype)}
-    if pretrained is None:
-        return {"encoder": init_model(rng, config, dtype)} | fresh
-    return fresh | {name: pretrained[name] for name in ("encoder", "pool") if name in pretrained}
 
 
 class LoraCache(NamedTuple):

@@ -9,7 +9,6 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.config import ModelConfig
-from byhand.init import init_model as init_model
 from byhand.np.block import BlockCache, DropoutCache, block_backward, block_forward, dropout_backward, dropout_forward
 from byhand.np.embedding import (
     EmbeddingCache,

@@ -13,14 +13,13 @@ from numpy import ndarray as Array
 
 from byhand import guard
 from byhand.config import ModelConfig
-from byhand.init import init_model
 from byhand.np.block import activation_backward, activation_forward, dropout_backward, dropout_forward
 from byhand.np.embedding import UnembedCache, unembed_backward, unembed_forward
-from byhand.np.linear import LinearCache, init_linear, linear_backward, linear_forward
+from byhand.np.linear import LinearCache, linear_backward, linear_forward
 from byhand.np.loss import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
 from byhand.np.mask import padding_mask
 from byhand.np.model import EncoderCache, encoder_backward, encoder_forward
-from byhand.np.norm import NormCache, init_norm, layer_norm_backward, layer_norm_forward
+from byhand.np.norm import NormCache, layer_norm_backward, layer_norm_forward
 
 IGNORE = -1  # target of a token that is not to be predicted
 HIDE, REPLACE = 0.8, 0.1  # shares of the chosen words that become [MASK], or a random word; the rest stay
@@ -211,11 +210,3 @@ def pretrain_loss_and_grads(
     """The loss, its gradients, and the number of chosen words, of which it is a mean."""
     L, cache = pretrain_forward(params, batch, config, rng)
     return float(L), pretrain_backward(1.0, cache), int(cache.chosen.sum())
-
-
-def init_pretrain(rng: np.random.Generator, config: ModelConfig, pairs: bool = True, dtype=np.float32) -> dict:
-    """{encoder, mlm}, and with `pairs` {pool, nsp}."""
-    d = config.d
-    mlm = init_linear(rng, d, d, dtype) | {"norm": init_norm(d, dtype=dtype), "bias": np.zeros(config.vocab, dtype)}
-    heads = {"pool": init_linear(rng, d, d, dtype), "nsp": init_linear(rng, d, 2, dtype)} if pairs else {}
-    return {"encoder": init_model(rng, config, dtype), "mlm": mlm} | heads
