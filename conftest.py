@@ -1,8 +1,10 @@
 """What holds for every test and every notebook that pytest runs. Loaded before anything imports byhand."""
 
 import os
+import signal
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import jaxtyping
@@ -58,6 +60,22 @@ def pytest_ignore_collect(collection_path, config):
     named = {Path(arg.partition("::")[0]).resolve() for arg in config.args}
     if config.getoption("stem") and collection_path.is_file() and collection_path.name != "test_proofs.py":
         return collection_path not in named or None
+
+
+def default_signals():
+    """Signals as a program at a terminal has them: whoever started this one (nohup, `&` in a script) may have had some
+    ignored or blocked, and a child inherits that. A hang-up stays ignored: that is what nohup is asked for."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may set them
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
+    by_python = {signal.SIGPIPE, signal.SIGXFSZ}  # Python itself ignores these two
+    for number in signal.valid_signals() - by_python - {signal.SIGHUP}:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+if os.name == "posix":
+    default_signals()
 
 
 def pytest_configure(config):

@@ -122,28 +122,51 @@ def faults(page: Page) -> list[str]:
 def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
     """Serious and critical violations that axe-core finds, without those that are the theme's own.
 
-    Ask last, for it thins the page out first: thousands of glyphs and code words would take axe a minute. A formula
-    becomes a word, and of the code words of one kind in one kind of box only the first keeps its colour.
+    Ask last, for it thins the page out: a formula becomes a word, and coloured code plain text, since their thousands
+    of pieces would take axe a minute. So would the contrast of every word: it is judged three times for each kind of
+    text, which is what decides it (colour, size, weight, each background below) and the classes of element and parent.
     """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE)
-    result = page.evaluate("""() => {
+    violations = page.evaluate("""async () => {
         document.querySelectorAll("mjx-container").forEach((formula) => formula.replaceWith("formula"));
-        const kinds = new Set();
-        for (const word of document.querySelectorAll("pre span")) {
-            const kind = `${word.className} in ${word.closest("pre").parentElement.parentElement.className}`;
-            if (kinds.has(kind)) word.replaceWith(...word.childNodes);
-            kinds.add(kind);
+        const grounds = new Map();
+        const ground = (e) => {  // whatever is painted under the text of e
+            if (!e) return "";
+            if (!grounds.has(e)) {
+                const s = getComputedStyle(e);
+                const own = [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.mixBlendMode].join(" ");
+                const plain = own === "rgba(0, 0, 0, 0) none 1 none normal";
+                grounds.set(e, ground(e.parentElement) + (plain ? "" : ` / ${own}`));
+            }
+            return grounds.get(e);
+        };
+        const name = (e) => `${e.tagName} ${e.getAttribute("class")}`;
+        const kinds = new Map();
+        for (const e of document.querySelectorAll("body, body *")) {
+            const said = [...e.childNodes].map((n) => n.nodeType === Node.TEXT_NODE ? n.data.trim() : "").join("");
+            if (!said || !e.checkVisibility({checkVisibilityCSS: true})) continue;
+            const s = getComputedStyle(e);
+            const kind = [name(e), name(e.parentElement), s.color, s.fontSize, s.fontWeight, s.textShadow, ground(e),
+                          said.length > 1].join(" | ");  // of a single character axe is never sure
+            kinds.set(kind, [...(kinds.get(kind) ?? []), e].slice(0, 3));
         }
-        return axe.run(document, {
-            resultTypes: ["violations"],
-            runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
-            rules: {"label-content-name-mismatch": {enabled: true}},
+        const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes = ["violations"];
+        const pale = kinds.size === 0 ? [] : (await axe.run({include: [...kinds.values()].flat()}, {
+            resultTypes, runOnly: {type: "rule", values: ["color-contrast"]},
+        })).violations;
+        document.querySelectorAll("pre span, dt.sig span").forEach((word) => {  // to be read, it is plain text
+            if (word.getAttributeNames().every((a) => a === "class")) word.replaceWith(...word.childNodes);
         });
+        const every = await axe.run(document, {
+            resultTypes, runOnly: tags,
+            rules: {"label-content-name-mismatch": {enabled: true}, "color-contrast": {enabled: false}},
+        });
+        return [...every.violations, ...pale];
     }""")
     return [
         f"{violation['id']} ({violation['impact']}): {' '.join(map(str, node['target']))}"
-        for violation in result["violations"] if violation["impact"] in ("serious", "critical")
+        for violation in violations if violation["impact"] in ("serious", "critical")
         for node in violation["nodes"] if not is_allowed(violation["id"], node, allowed)
     ]
 

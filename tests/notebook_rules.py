@@ -7,6 +7,7 @@ test_notebooks.py runs them on every notebook, and shows that each of them fires
 """
 
 import io
+import json
 import re
 import tokenize
 
@@ -14,7 +15,9 @@ import nbformat
 import yaml
 from run_notebooks import CELL_METADATA, METADATA
 
-MAX_BYTES = 300_000
+# A picture or an interactive piece above this was stored in full colour or holds more than anyone reads (the largest
+# good one has 30 kB); a page above that takes a slow phone ten seconds. Neither is a reason to leave a picture out.
+MAX_OUTPUT, MAX_PAGE = 100_000, 1_000_000
 TAG = r"\\tag\{([^}]*)\}"
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ ]*$", re.DOTALL | re.MULTILINE)
 
@@ -115,7 +118,11 @@ def no_empty_cell(nb, name):
 
 def small_enough(nb, name):
     size = len(nbformat.v4.writes(nb).encode())  # nbformat.writes would mend the ids
-    return [f"{size} bytes, the limit is {MAX_BYTES}"] if size >= MAX_BYTES else []
+    bad = [f"{size} bytes, the limit of a page is {MAX_PAGE}"] if size > MAX_PAGE else []
+    for i, cell in code_cells(nb):
+        sizes = [len(json.dumps(out, ensure_ascii=False).encode()) for out in cell.outputs]
+        bad += [f"cell {i}: an output of {s} bytes, the limit is {MAX_OUTPUT}" for s in sizes if s > MAX_OUTPUT]
+    return bad
 
 
 # ---------------------------------------------------------------- code and its outputs

@@ -4,6 +4,7 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import byhand.np.attention
 import byhand.pt.attention
@@ -13,6 +14,7 @@ import torch
 from jaxtyping import TypeCheckError
 from nbval.kernel import RunningKernel
 
+ROOT = Path(__file__).resolve().parents[1]
 CASES = [
     (byhand.np.attention.attention_forward, np.zeros),
     (byhand.pt.attention.attention, torch.zeros),
@@ -58,3 +60,29 @@ def test_nbval_stores_history_so_that_a_semicolon_hides():
     kernel = RunningKernel.__new__(RunningKernel)
     kernel.kc = Client()
     assert kernel.execute_cell_input("1;") is True
+
+
+HEARD = """
+import signal
+import pytest
+
+def test_an_interrupt_is_heard():
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+"""
+DEAF = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
+@pytest.mark.parametrize(("options", "said"), [(["-p", "conftest"], "1 passed"), ([], "1 failed")])
+def test_signals_that_were_ignored_or_blocked_are_heard_all_the_same(options, said, tmp_path):
+    """Started as by a script's `&`; the second row shows that a test would be deaf without conftest.py."""
+    probe = tmp_path / "test_heard.py"
+    probe.write_text(HEARD, encoding="utf-8")
+    run = subprocess.run([sys.executable, "-c", DEAF, probe, *options], capture_output=True, text=True, cwd=ROOT)
+    assert said in run.stdout, run.stdout + run.stderr

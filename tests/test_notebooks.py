@@ -128,7 +128,11 @@ PAGE_FAULTS = {
         "not an id": lambda nb: nb.cells[2].update(id="a b"),
     },
     "no_empty_cell": {"blank": lambda nb: nb.cells[2].update(source=" \n")},
-    "small_enough": {"fat": lambda nb: output(nb.cells[2], "x" * 300_000)},
+    "small_enough": {
+        "a fat output": lambda nb: output(nb.cells[2], "x" * 100_000),
+        "a fat picture": lambda nb: output(nb.cells[3], "x" * 100_000, "image/png"),
+        "a fat page": lambda nb: [output(nb.cells[2], "x" * 90_000, "text/html") for _ in range(12)],
+    },
     "no_trailing_semicolon": {
         "last line": lambda nb: code(nb, "f();"),
         "before a comment": lambda nb: code(nb, "f();  # quiet\n"),

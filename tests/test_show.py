@@ -1,15 +1,19 @@
 """Figures, printed matrices and the HTML pieces. Each check also runs on a wrong implementation and must refuse it."""
 
+import contextlib
 import hashlib
+import importlib
 import inspect
 import io
 import os
 import re
 import subprocess
 import sys
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import byhand.show
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -529,6 +533,88 @@ def test_a_formula_too_long_to_read_is_broken_into_lines():
 def test_matrices_refuses_wrong_input(parts, error, message):
     with pytest.raises(error, match=re.escape(f"matrices: {message}")):
         inspect.unwrap(matrices)(parts)
+
+
+# ---- any text of a reader's is shown, and is only text --------------------------------------------------------------
+
+ODD = ["$5 and $6", r"$\frac$", "$_$", r"\$5", r"$\alpha$", "half a pair: \ud800", "a\x00b", "{}%s", "plain"]
+
+
+def seen(odd):
+    return odd.replace("\ud800", "\ufffd").replace("\x00", "\ufffd")
+
+
+def written(draw):
+    """What stands in a figure, once it has been drawn."""
+    figure = draw().figure
+    figure.savefig(io.BytesIO())
+    texts = [t for t in figure.findobj(matplotlib.text.Text) if t.get_text()]
+    assert not [t.get_text() for t in texts if "$" in t.get_text() and t.get_parse_math()]
+    return [t.get_text() for t in texts]
+
+
+def stored(piece):
+    page = piece._repr_html_()
+    assert not re.search("[\ud800-\udfff]", page)
+    return ["".join(Page(page).shown)]
+
+
+# What each public name of byhand.show does with a text, wherever it takes one.
+TEXTS = {
+    "matrix": lambda show, t: written(lambda: show.matrix(np.ones((1, 1)), rows=[t], columns=[t], title=t)),
+    "matrices": lambda show, t: written(lambda: show.matrices(
+        [(t, np.ones((1, 1))), t, (t, np.ones((1, 1)), {"columns": [t]})], rows=[t])[0]),
+    "format_matrix": lambda show, t: [show.format_matrix(t, np.ones(1)).encode().decode()],
+    "print_matrix": lambda show, t: printed(lambda: show.print_matrix(t, np.ones(1))),
+    "Stepper": lambda show, t: stored(show.Stepper([(t, t)], title=t)),
+    "AttentionExplorer": lambda show, t: stored(show.AttentionExplorer([t], np.ones((1, 1)), title=t, heads=[t])),
+}
+TIMES = {"matrix": 3, "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
+
+
+def printed(call):
+    file = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(file):
+        call()
+    file.flush()
+    return [file.buffer.getvalue().decode()]
+
+
+def takes_text(name):
+    signature = inspect.signature(inspect.unwrap(getattr(byhand.show, name)))
+    return any(re.search(r"\bstr\b|Labels", str(p.annotation)) for p in signature.parameters.values())
+
+
+def shows_any_text(show, name):
+    for odd in ODD:
+        assert sum(text.count(seen(odd)) for text in TEXTS[name](show, odd)) >= TIMES[name], odd
+
+
+def test_everything_that_takes_a_text_is_in_the_table():
+    assert {name for name in byhand.show.__all__ if callable(getattr(byhand.show, name)) and takes_text(name)} == set(
+        TEXTS) == set(TIMES)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_any_text_is_shown_as_it_is(name):
+    shows_any_text(byhand.show, name)
+
+
+@pytest.mark.parametrize("name, module, wrong", [
+    ("matrix", "heatmap", {"AS_TEXT": {}}),
+    ("matrices", "heatmap", {"AS_TEXT": {}}),
+    ("matrix", "heatmap", {"plain": str}),
+    ("format_matrix", "text", {"plain": str}),
+    ("print_matrix", "text", {"plain": str}),
+    ("Stepper", "stepper", {"markup": escape}),
+    ("AttentionExplorer", "explorer", {"markup": escape}),
+    ("AttentionExplorer", "widget", {"plain": str}),
+])
+def test_text_taken_for_more_is_noticed(name, module, wrong, monkeypatch):
+    for variable, value in wrong.items():
+        monkeypatch.setattr(importlib.import_module(f"byhand.show.{module}"), variable, value)
+    with pytest.raises((AssertionError, ValueError, TypeError)):  # an UnicodeEncodeError is a ValueError
+        shows_any_text(byhand.show, name)
 
 
 # ---- the look --------------------------------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
 """An interactive view of attention weights that needs no server: choose a query, see what it attends to."""
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
 from byhand import guard
-from byhand.show.widget import frame, text
+from byhand.show.widget import frame, markup, text
 
 LARGEST = 10_000  # weights; beyond that a table is neither read nor cheap to store in a notebook
 
@@ -150,13 +149,13 @@ class AttentionExplorer:
         return f"AttentionExplorer({n} queries, {m} keys, {H} head{'s' * (H > 1)})"
 
     def _repr_html_(self) -> str:
-        title = f'<div class="bh-title">{escape(self.title)}</div>\n' if self.title else ""
+        title = f'<div class="bh-title">{markup(self.title)}</div>\n' if self.title else ""
         tables = "\n".join(self._table(*pair) for pair in zip(self.heads, self.weights, strict=True))
-        markup = (f'{title}<details open data-bh-query="{self.query}"><summary>All weights as text: '
+        body = (f'{title}<details open data-bh-query="{self.query}"><summary>All weights as text: '
                   "a row is a query, a column a key</summary>\n"
                   f'<div class="bh-scroll" tabindex="0" role="region" aria-label="All weights">\n{tables}\n'
                   "</div></details>")
-        return frame(self.title or "Attention weights", markup, CSS, SCRIPT)
+        return frame(self.title or "Attention weights", body, CSS, SCRIPT)
 
     def _table(self, head: str, weights: list[list[str]]) -> str:
         """HTML lets a cell end where the next begins; with hundreds of cells that halves the size."""

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy import ndarray as Array
 
 from byhand.show.style import DIVERGING, SEQUENTIAL
-from byhand.show.text import entry
+from byhand.show.text import entry, plain
 
 Labels = Sequence[str] | None
 Limits = tuple[float | int, float | int] | None
@@ -21,6 +21,7 @@ WIDEST, TALLEST = 7.0, 4.0    # a figure's width, and the height that one line o
 CELL, FINE = 0.52, 0.15       # the largest side of a square; the smallest before a line of matrices is broken in two
 OPERATOR, BAR, MARGIN, LINE = 0.45, 0.7, 0.12, 0.26
 LABEL, NUMBER, READABLE = 9.0, 10.0, 7.0  # letters: labels and numbers at most, numbers where a line need not break
+AS_TEXT = {"parse_math": False}  # a token such as "$" is no formula
 MOST = 14                     # a matrix with more rows or columns shows a colour bar and no numbers
 
 
@@ -57,13 +58,14 @@ def matrix(
     squares = ax.pcolormesh(np.arange(m + 1) - 0.5, np.arange(n + 1) - 0.5, values, cmap=cmap, norm=norm,
                             edgecolor="#DDE2E7", linewidth=0.8 if numbers else 0)
     ax.set(xlim=(-0.5, m - 0.5), ylim=(n - 0.5, -0.5), aspect="equal")
-    ax.set_title(title, loc="center")
+    ax.set_title(plain(title), loc="center", **AS_TEXT)
     ax.grid(False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0, top=False, bottom=False, left=False, labeltop=True, labelbottom=False)
     for axis, labels in ((ax.xaxis, columns), (ax.yaxis, rows)):
         if labels is not None:
-            axis.set_ticks(range(len(labels)), labels, fontsize=_label_points(side))
+            axis.set_ticks(range(len(labels)), [plain(label) for label in labels],
+                           fontsize=_label_points(side), **AS_TEXT)
         else:
             axis.set_major_locator(MaxNLocator(integer=True) if max(A.shape) > MOST else NullLocator())
     if _turned(columns, side):
@@ -142,7 +144,8 @@ def _draw(lines, side) -> list[Axes]:
         top -= over[k] + tall[k] + MARGIN
         for operator, A, options in line:
             n, m = A.shape
-            _ = figure.text((x + OPERATOR / 2) / wide, middle / high, operator, ha="center", va="center", fontsize=15)
+            _ = figure.text((x + OPERATOR / 2) / wide, middle / high, plain(operator), ha="center", va="center",
+                            fontsize=15, **AS_TEXT)
             x += _left(operator, options)
             ax = figure.add_axes((x / wide, (middle - n * side / 2) / high, m * side / wide, n * side / high))
             axes.append(matrix(A, **options, ax=ax))

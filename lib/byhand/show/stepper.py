@@ -1,9 +1,8 @@
 """A derivation in steps: one caption and one block of text at a time, with buttons to go back and forth."""
 
 from collections.abc import Sequence
-from html import escape
 
-from byhand.show.widget import frame
+from byhand.show.widget import frame, markup
 
 CSS = """
 .bh-box ol{margin:0;padding:0 0 0 1.4rem}
@@ -54,8 +53,8 @@ class Stepper:
         return f"Stepper({len(self.steps)} steps)"
 
     def _repr_html_(self) -> str:
-        title = f'<div class="bh-title">{escape(self.title)}</div>\n' if self.title else ""
+        title = f'<div class="bh-title">{markup(self.title)}</div>\n' if self.title else ""
         steps = "\n".join(
-            f'<li><div class="bh-title">{escape(caption)}</div><pre tabindex="0">{escape(text)}</pre></li>'
+            f'<li><div class="bh-title">{markup(caption)}</div><pre tabindex="0">{markup(text)}</pre></li>'
             for caption, text in self.steps)
         return frame(self.title or "Steps", f"{title}<ol>\n{steps}\n</ol>", CSS, SCRIPT)

@@ -1,8 +1,15 @@
-"""A small matrix as plain text, the same on every run and every machine."""
+"""A small matrix as plain text, the same on every run and every machine; and what of a reader's text can be shown."""
+
+from unicodedata import category
 
 import numpy as np
 from jaxtyping import Shaped
 from numpy import ndarray as Array
+
+
+def plain(text: str) -> str:
+    """A text as it can be drawn and stored: half a surrogate pair or a control character becomes U+FFFD."""
+    return "".join("\ufffd" if category(c) in ("Cc", "Cs") and c not in "\n\t" else c for c in text)
 
 
 def entry(x, digits: int = 3) -> str:
@@ -23,7 +30,8 @@ def format_matrix(name: str, A: Shaped[Array, "*n m"], digits: int = 3) -> str:
         raise ValueError(f"print_matrix: A has shape {A.shape}, expected a vector or a matrix with entries")
     cells = [[entry(x, digits) for x in row] for row in np.atleast_2d(A)]
     width = max(len(cell) for row in cells for cell in row)
-    return "\n".join([f"{name} {A.shape}", *("  " + "  ".join(cell.rjust(width) for cell in row) for row in cells)])
+    lines = ["  " + "  ".join(cell.rjust(width) for cell in row) for row in cells]
+    return "\n".join([f"{plain(name)} {A.shape}", *lines])
 
 
 def print_matrix(name: str, A: Shaped[Array, "*n m"], digits: int = 3) -> None:

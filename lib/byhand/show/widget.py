@@ -11,7 +11,8 @@ Rules that every piece keeps, because its HTML is stored in a notebook and shown
 import hashlib
 import re
 from html import escape
-from unicodedata import category
+
+from byhand.show.text import plain
 
 MARKS = {"\n": "⏎", "\r": "␍", "\t": "⇥"}
 
@@ -65,15 +66,15 @@ const choices = (label, names, pick) => {
 """
 
 
-def frame(label: str, markup: str, css: str, script: str) -> str:
+def frame(label: str, body: str, css: str, script: str) -> str:
     """One output: the style, the markup that tells everything, the script that brings it to life.
 
     `label` names the piece for a screen reader; `css` is its own style; `script` defines `start(root)`.
     """
     css, script = "".join(line.strip() for line in (CSS + css).splitlines()), _squeeze(SHARED + script)
-    name = "bh-" + hashlib.sha256("\0".join((label, markup, css, script)).encode()).hexdigest()[:12]
-    return (f'<div class="bh-box" id="{name}" role="group" aria-label="{escape(label)}">\n<style>{css}</style>\n'
-            f"{markup}\n</div>\n<script>(() => {{{script}\n"
+    name = "bh-" + hashlib.sha256("\0".join((plain(label), body, css, script)).encode()).hexdigest()[:12]
+    return (f'<div class="bh-box" id="{name}" role="group" aria-label="{markup(label)}">\n<style>{css}</style>\n'
+            f"{body}\n</div>\n<script>(() => {{{script}\n"
             f"for (const root of document.querySelectorAll(\"[id='{name}']\"))\n"
             "if (!root.bhLive) { root.bhLive = true; start(root); }\n})();</script>")
 
@@ -85,9 +86,14 @@ def _squeeze(code: str) -> str:
                   code).strip()
 
 
+def markup(title: str) -> str:
+    """A title, a caption or a block of text that cannot become markup."""
+    return escape(plain(title))
+
+
 def text(token: str) -> str:
     """A token that can be seen and cannot become markup: a space at an end is ␣, a line break ⏎, nothing at all ∅."""
     first, last = len(token) - len(token.lstrip()), len(token.rstrip())
     shown = "".join(MARKS.get(c, "␣") if not first <= i < last and c.isspace() else
-                    MARKS.get(c, "\ufffd" if category(c) in ("Cc", "Cs") else c) for i, c in enumerate(token))
+                    MARKS.get(c, plain(c)) for i, c in enumerate(token))
     return escape(shown, quote=False) or "∅"
