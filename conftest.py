@@ -11,12 +11,14 @@ import jaxtyping
 import pytest
 from hypothesis import settings
 from nbval.kernel import RunningKernel
+from nbval.plugin import IPyNbCell, coalesce_streams
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "tools"))
 pytest.register_assert_rewrite("specs", "invariants", "twins")  # a red proof shows what it compared
 
 from run_notebooks import KERNEL_ENV  # noqa: E402  (tools/ is on the path only now)
+from same_output import keep_same, tolerance  # noqa: E402
 
 # Notebooks run under nbval as `make run` ran them: the same variables, no one's own IPython settings, figures inline.
 PROFILE = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=True)
@@ -49,6 +51,17 @@ def execute_cell_input(self, cell_input, allow_stdin=None):
 
 
 RunningKernel.execute_cell_input = execute_cell_input
+compare_to_the_letter = IPyNbCell.compare_outputs
+
+
+def compare_outputs(self, test, ref, skip_compare=None):
+    """As nbval's own, but digits may differ by the tolerance that the cell's tag declares; without one, not at all."""
+    test, ref = coalesce_streams(test), coalesce_streams(ref)
+    keep_same(ref, test, tolerance(self.cell), pictures=False)
+    return compare_to_the_letter(self, test, ref, skip_compare)
+
+
+IPyNbCell.compare_outputs = compare_outputs
 
 
 def pytest_addoption(parser):

@@ -14,6 +14,8 @@ import tokenize
 import nbformat
 import yaml
 from run_notebooks import CELL_METADATA, METADATA
+from same_output import NUMBER
+from same_output import TAG as TOLERANCE
 
 # A picture or an interactive piece above this was stored in full colour or holds more than anyone reads (the largest
 # good one has 30 kB); a page above that takes a slow phone ten seconds. Neither is a reason to leave a picture out.
@@ -138,11 +140,20 @@ def no_trailing_semicolon(nb, name):
     return bad
 
 
+def modest(cell, tag):
+    """A tolerance is a number up to a hundredth, the only one of its cell, and the cell shows a number to use it on."""
+    said = tag.removeprefix(TOLERANCE)
+    alone = sum(t.startswith(TOLERANCE) for t in cell.metadata["tags"]) == 1
+    small = re.fullmatch(r"\d(\.\d+)?(e-\d+)?|0\.\d+", said) and 0 < float(said) <= 0.01
+    return bool(alone and small and NUMBER.search(shown_text(cell)))
+
+
 def validated(nb, name):
     """Nothing may hide from nbval: no skipped cell, no ignored output, no messages that it cannot compare."""
     bad = []
     for i, cell in code_cells(nb):
         hidden = [t for t in cell.metadata.get("tags", []) if t.startswith(("nbval", "skip-execution"))]
+        hidden += [t for t in cell.metadata.get("tags", []) if t.startswith(TOLERANCE) and not modest(cell, t)]
         hidden += re.findall(r"NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT|clear_output|display_id", cell.source)
         bad += [f"cell {i}: {h} hides it from validation" for h in hidden]
     return bad

@@ -109,6 +109,12 @@ def code(nb, text, cell=2):
     nb.cells[cell].source = text
 
 
+def tolerate(nb, *tags, shown="loss 0.2513\n"):
+    nb.cells[2].metadata.update(tags=list(tags))
+    nb.cells[2].outputs.clear()
+    output(nb.cells[2], shown)
+
+
 # rule -> faults that this rule, and no other, must report. Each changes a good page in place.
 PAGE_FAULTS = {
     "canonical_metadata": {
@@ -142,6 +148,12 @@ PAGE_FAULTS = {
     "validated": {
         "a tag": lambda nb: nb.cells[2].metadata.update(tags=["nbval-ignore-output"]),
         "skipped": lambda nb: nb.cells[2].metadata.update(tags=["skip-execution"]),
+        "no tolerance": lambda nb: tolerate(nb, "tolerance:"),
+        "a tolerance of anything": lambda nb: tolerate(nb, "tolerance:inf"),
+        "a wide tolerance": lambda nb: tolerate(nb, "tolerance:0.5"),
+        "a tolerance of nothing": lambda nb: tolerate(nb, "tolerance:0"),
+        "two tolerances": lambda nb: tolerate(nb, "tolerance:1e-3", "tolerance:1e-4"),
+        "a tolerance for whole numbers": lambda nb: tolerate(nb, "tolerance:1e-3", shown="12 rows\n"),
         "a comment": lambda nb: code(nb, "# NBVAL_SKIP\nf()"),
         "an output that comes and goes": lambda nb: code(nb, "clear_output()"),
     },
@@ -258,6 +270,9 @@ BOOK_FAULTS = {
 
 def test_a_good_page_and_a_good_book_are_left_in_peace():
     assert complaints_about_page(good_page(), "04_tiny") == {}
+    tolerant = good_page()
+    tolerate(tolerant, "tolerance:1e-4")
+    assert complaints_about_page(tolerant, "04_tiny") == {}
     assert complaints_about_book(good_book(), TOC) == {}
 
 

@@ -7,7 +7,8 @@
     python tools/run_notebooks.py --from-text …            take the cells from NAME.nb.md, then run and write
 
 What a file never holds: times, versions, the kernel's counters, chunks of output as they happened to arrive.
-What it keeps: the ids of its cells, also when their text is edited.
+What it keeps: the ids of its cells, also when their text is edited; and each stored output that is still the same, as
+same_output.py has it: a picture that looks the same, digits within the tolerance that their cell declares.
 A notebook whose cell raises is not written: the old file stays as it was.
 """
 
@@ -30,6 +31,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from PIL import Image
+from same_output import keep_same, tolerance
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -172,6 +174,14 @@ def canonical(nb):
     return nb
 
 
+def keep_stored(new, old):
+    """Outputs of `old` that a rerun has not changed stay in `new` byte for byte; cells are matched by id."""
+    stored = {cell.id: cell for cell in old.cells if cell.cell_type == "code"}
+    for cell in new.cells:
+        if cell.cell_type == "code" and cell.id in stored:
+            keep_same(stored[cell.id].outputs, cell.outputs, tolerance(cell))
+
+
 def to_bytes(nb):
     nbformat.validate(nb)
     return (nbformat.writes(nb, version=4).rstrip("\n") + "\n").encode()
@@ -191,7 +201,10 @@ def run(path, check=False, from_text=False):
     code = [cell for cell in nb.cells if cell.cell_type == "code" and cell.source.strip()]
     with tqdm(total=len(code), desc=show(path), leave=False, disable=None) as progress:
         execute(nb, path.resolve().parent, progress)
-    new = to_bytes(canonical(nb))
+    canonical(nb)
+    if path.exists():
+        keep_stored(nb, canonical(read(path)))
+    new = to_bytes(nb)
     same = path.exists() and path.read_bytes() == new
     if check and not same:
         raise RunError(f"a rerun changes it ({what_changed(read(path), nb)}); run it and look at the difference")

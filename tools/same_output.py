@@ -1,0 +1,69 @@
+"""When two outputs of a cell are the same: but for noise in a picture, and for digits that the cell declares.
+
+A picture is the same unless one would see a difference. Text is compared to the letter; a cell whose digits depend on
+the processor says how far they may go in a tag, `tolerance:1e-4`: then each number that is written with a point or an
+exponent may differ by that much, or by that share of its size where it is larger than one. Whole numbers may not.
+run_notebooks.py keeps the stored output where it is the same; nbval's comparison, in conftest.py, accepts it.
+"""
+
+import base64
+import io
+import re
+
+import numpy as np
+from PIL import Image
+
+TAG = "tolerance:"
+NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?(?![\w.])")
+
+# One pixel that leaves the stored one by more than EDGE of 255 is seen; a line, a letter or a minus sign has many.
+# So is a square of BLOCK pixels whose mean leaves the stored one by more than SHADE: another colour of an area.
+EDGE, PIXELS, BLOCK, SHADE = 48, 3, 8, 8
+
+
+def tolerance(cell) -> float:
+    """How far the numbers in a cell's outputs may go: 0 unless it has the tag."""
+    said = [tag.removeprefix(TAG) for tag in cell.get("metadata", {}).get("tags", []) if tag.startswith(TAG)]
+    return float(said[0]) if said else 0.0
+
+
+def same_text(old: str, new: str, tolerance: float) -> bool:
+    """Whether two texts are equal but for numbers that differ by no more than the tolerance."""
+    if old == new or not tolerance:
+        return old == new
+    words = [[re.sub(r"\s+", " ", part) for part in NUMBER.split(text)] for text in (old, new)]
+    numbers = [[float(n.replace("−", "-")) for n in NUMBER.findall(text)] for text in (old, new)]
+    return words[0] == words[1] and all(
+        abs(a - b) <= tolerance * max(1.0, abs(a)) for a, b in zip(*numbers, strict=True))
+
+
+def same_picture(old: str, new: str) -> bool:
+    """Whether two PNG files, in base64, look the same."""
+    a, b = (np.asarray(Image.open(io.BytesIO(base64.b64decode(png))).convert("RGBA"), np.int16) for png in (old, new))
+    if a.shape != b.shape:
+        return False
+    gap = a - b
+    high, wide = (-(-side // BLOCK) * BLOCK for side in gap.shape[:2])
+    padded = np.zeros((high, wide, 4))
+    padded[:gap.shape[0], :gap.shape[1]] = gap
+    means = padded.reshape(high // BLOCK, BLOCK, wide // BLOCK, BLOCK, 4).mean(axis=(1, 3))
+    return bool((np.abs(gap).max(-1) > EDGE).sum() <= PIXELS and np.abs(means).max() <= SHADE)
+
+
+def keep_same(old, new, tolerance: float, pictures: bool = True) -> None:
+    """Put back into `new`, the outputs of one cell, whatever of `old` is the same."""
+    if [out["output_type"] for out in old] != [out["output_type"] for out in new]:
+        return
+    for before, after in zip(old, new, strict=True):
+        if "text" in before and before.get("name") == after.get("name"):
+            if same_text(before["text"], after["text"], tolerance):
+                after["text"] = before["text"]
+        for mime, content in before.get("data", {}).items():
+            again = after["data"].get(mime)
+            if not isinstance(content, str) or not isinstance(again, str):
+                continue
+            if mime == "image/png":
+                if pictures and same_picture(content, again):
+                    after["data"][mime] = content
+            elif mime.startswith("text/") and same_text(content, again, tolerance):
+                after["data"][mime] = content
