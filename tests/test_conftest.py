@@ -52,6 +52,20 @@ def test_kernels_start_with_one_thread_a_fixed_seed_and_inline_figures():
     assert "MPLBACKEND" not in os.environ and os.path.basename(os.environ["IPYTHONDIR"]).startswith("ipython-")
 
 
+def test_a_worker_runs_a_file_as_a_whole(request):
+    assert request.node.get_closest_marker("xdist_group").args == ("test_conftest.py",)
+
+
+def test_a_stem_alone_is_collected():
+    """Its proofs, and the file that is named beside it; a stem without a backward has no tests of slopes."""
+    ask = "-m pytest --collect-only -q -p no:cacheprovider --stem erf tests tests/test_source_map.py"
+    said = subprocess.run([sys.executable, *ask.split()], cwd=ROOT, capture_output=True, text=True, check=True)
+    named = [line for line in said.stdout.splitlines() if "::" in line]
+    assert {line.partition("::")[0] for line in named} == {"tests/test_proofs.py", "tests/test_source_map.py"}
+    proofs = [line for line in named if "test_proofs" in line]
+    assert any("np._erf" in line for line in proofs) and not any("norm" in line or "NOTSET" in line for line in proofs)
+
+
 def test_nbval_stores_history_so_that_a_semicolon_hides():
     class Client:
         def execute(self, source, **how):

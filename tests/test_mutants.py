@@ -1,8 +1,12 @@
 """The mutants together: every fault of chapter 0 and every erratum that is code has one, and edits must fit."""
 
+import functools
+
 import mutants
+import numpy as np
 import proofs
 import pytest
+import twins
 from mutants import ERRATA, FAULTS, M
 
 
@@ -69,6 +73,46 @@ def test_an_edit_is_of_its_function_alone():
         mutants.build("nowhere.at_all", "a", "b")
     assert "forward" in mutants.edited("pt.norm.LayerNorm.forward", "self.eps", "2 * self.eps")
     assert mutants.edited("np._erf.FAR", "4.2", "3.2") != mutants.source("np._erf")
+
+
+def test_what_is_declared_must_be_caught():
+    """A fault of wiring has the right slope: who declares that the slope check catches it is told so."""
+    table = proofs.table("attention")
+    wrong = M("np.attention.attention_forward", "slope twin invariant", "no scale",
+              "scale = 1 / math.sqrt(Q.shape[-1])", "scale = 1.0")
+    assert proofs.missed(table, wrong) == ["slope"]
+
+
+def test_a_check_that_catches_nothing_is_found():
+    """The right module alone, and a wrong one that a single check of its function sees."""
+    table = proofs.table("erf")
+    every = [f"invariant {check.__name__}" for check in table.invariants["np._erf"]]
+    assert proofs.useless(table._replace(stem="none wrong", wrong=[])) == every
+    one = [wrong for wrong in table.wrong if wrong.story == "NaN passes"]
+    assert proofs.useless(table._replace(stem="one wrong", wrong=one)) == every[:-1]
+
+
+def test_a_slope_along_a_direction_sees_each_leaf():
+    """Half a gradient, a sign, two gradients exchanged, an input that is changed."""
+    def forward(X, Y):
+        return X * X * Y, (X, Y)
+
+    def backward(dO, cache, a=2.0, b=1.0):
+        X, Y = cache
+        return a * dO * X * Y, b * dO * X * X
+
+    def destructive(X, Y):
+        X += 1
+        return forward(X, Y)
+
+    rng = np.random.default_rng(0)
+    inputs = {"X": rng.normal(size=(2, 3)), "Y": rng.normal(size=(2, 3))}
+    assert max(twins.directions(forward, backward, inputs, rng).values()) < twins.SLOPE
+    for a, b, found in ((1.0, 1.0, {"X"}), (2.0, -1.0, {"Y"}), (1.0, 2.0, {"X", "Y"})):
+        errors = twins.directions(forward, functools.partial(backward, a=a, b=b), inputs, rng)
+        assert {leaf for leaf, error in errors.items() if error > twins.SLOPE} == found
+    with pytest.raises(AssertionError, match="forward has changed X"):
+        twins.directions(destructive, backward, inputs, rng)
 
 
 def test_reach_follows_calls():

@@ -62,9 +62,9 @@ def run(module, config, *ids, **options):
 
 
 def gradients_are_slopes(module):
-    """Of every leaf of the tree; with dropout, of a model of two layers."""
-    one_layer = [replace(CONFIGS[i], layers=1) for i in FULL]
-    for config in (*one_layer, ModelConfig("encoder_decoder", **BASE, p=0.3, position="learned")):
+    """Of every leaf, in one layer, with and without dropout; the twins compare two layers."""
+    for config in (*(CONFIGS[i] for i in FULL), ModelConfig("encoder_decoder", **BASE, p=0.3, position="learned")):
+        config = replace(config, layers=1)
         params = filled(init_model(rng(), config, np.float64), rng())
 
         def forward(params, config=config):
