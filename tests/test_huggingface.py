@@ -80,7 +80,8 @@ def test_smollm2_in_both_halves_is_transformers():
     state = {}
     for name in net.state_dict():
         place = "token_embd.weight" if name == "lm_head.weight" else names.get_name(name, try_suffixes=(".weight",))
-        shape, kind, data = file.tensors[place]
+        shape, kind, begin, size = file.tensors[place]
+        data = np.fromfile(file.path, np.uint8, size, offset=begin)
         x = theirs.quants.dequantize(data.reshape(*shape[:-1], -1), theirs.GGMLQuantizationType[kind])
         if ".q_proj." in name or ".k_proj." in name:  # even rows of a head first, then odd ones
             x = x.reshape(-1, 64, 576)[:, interleave_permutation(64)].reshape(x.shape)

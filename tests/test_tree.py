@@ -4,6 +4,7 @@
 Each property is a function of the module, so that wrong modules can be tried too; the wrong ones are kept below.
 """
 
+import json
 import os
 import struct
 from pathlib import Path
@@ -131,6 +132,15 @@ def rows_and_columns_survive_the_disk(module, folder):
     assert np.array_equal(found["t"], X.T) and np.array_equal(found["s"], X[:, ::2])
 
 
+def the_order_is_that_of_the_file(module, folder):
+    names = [f"{letter}{n}" for n in range(9) for letter in "zxy"]
+    header = {name: {"dtype": "U8", "shape": [1], "data_offsets": [i, i + 1]} for i, name in enumerate(names)}
+    text = json.dumps(header | {"__metadata__": {"k": "v"}}).encode()
+    (folder / "file").write_bytes(struct.pack("<Q", len(text)) + text + bytes(range(len(names))))
+    found = module.load_safetensors(folder / "file")
+    assert list(found) == names and [int(x[0]) for x in found.values()] == list(range(len(names)))
+
+
 def a_failed_save_leaves_the_old_file(module, folder):
     path = folder / "tree.safetensors"
     module.save_safetensors({"a": np.zeros(3)}, path)
@@ -171,6 +181,11 @@ def rights_and_links_are_kept(module, folder):
         module.write_whole(folder / link, link.encode())
         assert (folder / link).is_symlink() and (folder / link).read_bytes() == link.encode()
     assert sorted(p.name for p in (folder / "below").iterdir()) == ["file", "other"]
+    with pytest.MonkeyPatch.context() as patch:  # there when it was looked for, and then removed by another process
+        patch.setattr(os.path, "exists", lambda path: True)
+        patch.setattr(Path, "exists", lambda self: True)
+        module.write_whole(folder / "gone", b"new")
+    assert (folder / "gone").read_bytes() == b"new"
 
 
 def two_writers_have_parts_of_their_own(module, folder):
@@ -273,6 +288,7 @@ PROPERTIES = {holds: place for place, some in {
     "tree": [flat_and_back, paths_that_clash_are_refused, mapping_keeps_the_names, torch_and_back,
              torch_has_memory_of_its_own, a_module_becomes_a_tree],
     "io.safetensors": [disk_and_back, rows_and_columns_survive_the_disk, a_failed_save_leaves_the_old_file,
+                       the_order_is_that_of_the_file,
                        types_that_numpy_lacks_become_float32, what_cannot_be_saved_is_named, damage_names_the_file],
     "io.files": [a_failed_write_leaves_the_old_file, rights_and_links_are_kept, two_writers_have_parts_of_their_own,
                  a_lock_is_shared_or_had_alone]}.items() for holds in some}
@@ -308,7 +324,9 @@ WRONG = [
     ("a scalar becomes a list of one", disk_and_back, "np.asarray(x, order=\"C\") for", "np.ascontiguousarray(x) for"),
     ("metadata is dropped", disk_and_back, "for name, x in leaves.items()}, metadata)",
      "for name, x in leaves.items()})"),
-    ("a loaded tree stays flat", disk_and_back, "return unflatten(flat), header", "return flat, header"),
+    ("a loaded tree stays flat", disk_and_back, "return unflatten({name: _array(name, **arrays[name]) for name in header}), metadata",
+     "return {name: _array(name, **arrays[name]) for name in header}, metadata"),
+    ("any order", the_order_is_that_of_the_file, "for name in header}), metadata", "for name in sorted(header)}), metadata"),
     ("written in place", a_failed_write_leaves_the_old_file, "    part = path.with",
      "    path.write_bytes(data)\n    part = path.with"),
     ("half a file is left lying about", a_failed_write_leaves_the_old_file, "        part.unlink(missing_ok=True)\n",
@@ -316,7 +334,8 @@ WRONG = [
     ("written before it is checked", a_failed_save_leaves_the_old_file, "    write_whole(path, encode(",
      "    Path(path).write_bytes(b'')\n    write_whole(path, encode("),
     ("rights of a secret", rights_and_links_are_kept, "        with part.open", "        part.touch(0o600)\n        part.chmod(0o600)\n        with part.open"),
-    ("rights of the old file lost", rights_and_links_are_kept, "if path.exists():", "if False:"),
+    ("rights of the old file lost", rights_and_links_are_kept, "            os.chmod(part, stat.S_IMODE(path.stat().st_mode))\n", "            pass\n"),
+    ("an old file that vanishes", rights_and_links_are_kept, "with suppress(FileNotFoundError):", "if path.exists():"),
     ("a link replaced", rights_and_links_are_kept, "Path(os.path.realpath(path))", "Path(path)"),
     ("one part for all", two_writers_have_parts_of_their_own, "-{secrets.token_hex(8)}", ""),
     ("a part found there is written over", two_writers_have_parts_of_their_own, '-{secrets.token_hex(8)}.part")\n    try:\n        with part.open("xb")', '.part")\n    try:\n        with part.open("wb")'),

@@ -2,9 +2,13 @@
 """GGUF files, the tokenizer in them, and the two published checkpoints against what other programs make of them."""
 
 import importlib.util
+import os
 import random
 import struct
 import tempfile
+import tracemalloc
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,12 +52,18 @@ def gguf_bytes(metadata=(), tensors=(), order="<", version=3, alignment=32, magi
     return out + bytes(-len(out) % alignment) + body
 
 
-def opened(module, data: bytes):
+@contextmanager
+def on_disk(module, data: bytes):
     """What the module reads in a file of these bytes."""
-    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
-        file.write(data)
-        file.flush()
-        return module.read_gguf(file.name)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.gguf"
+        path.write_bytes(data)
+        yield module.read_gguf(path)
+
+
+def opened(module, data: bytes):
+    with on_disk(module, data) as file:
+        return file
 
 
 VALUES = [("a", 0, 200), ("b", 1, -3), ("c", 2, 40000), ("d", 3, -300), ("e", 4, 1 << 31), ("f", 5, -(1 << 30)), ("g", 6, 0.5),
@@ -97,15 +107,15 @@ def what_was_written_is_read(module):
                 data, x = packed(rng, name, int(np.prod(shape)) // numbers, order)
                 tensors.append((f"t.{i}", shape, kind, data))
                 expected[f"t.{i}"] = x.reshape(shape)
-            file = opened(module, gguf_bytes(VALUES, tensors, order, version))
-            assert file.order == order and list(file.tensors) == list(expected)
-            for key, kind, value in VALUES:
-                value = value[1] if kind == 9 else value
-                assert file.metadata[key] == value and type(file.metadata[key]) is type(value), key
-            for name, x in expected.items():
-                got = file.array(name)
-                assert got.dtype == np.float32 and got.shape == x.shape
-                assert np.allclose(got, x, rtol=0, atol=1e-6), name
+            with on_disk(module, gguf_bytes(VALUES, tensors, order, version)) as file:
+                assert file.order == order and list(file.tensors) == list(expected)
+                for key, kind, value in VALUES:
+                    value = value[1] if kind == 9 else value
+                    assert file.metadata[key] == value and type(file.metadata[key]) is type(value), key
+                for name, x in expected.items():
+                    got = file.array(name)
+                    assert got.dtype == np.float32 and got.shape == x.shape
+                    assert np.allclose(got, x, rtol=0, atol=1e-6), name
 
 
 def blocks_are_those_of_llama_cpp(module):
@@ -132,15 +142,94 @@ def blocks_are_those_of_llama_cpp(module):
             assert np.array_equal(file.array(t.name), theirs.quants.dequantize(t.data, t.tensor_type)), t.name
 
 
+def headers_may_be_long(module):
+    """Longer than what is read at a time, in one string, one list, or many."""
+    values = [("a", 8, "x" * 200_000), ("b", 9, (10, list(range(40_000)))), ("c", 9, (8, [str(i) for i in range(40_000)]))]
+    with on_disk(module, gguf_bytes(values, [("t", (3,), 0, bytes(12))])) as file:
+        assert [file.metadata[key] for key in "abc"] == [values[0][2], values[1][2][1], values[2][2][1]]
+        assert file.array("t").tolist() == [0, 0, 0]
+
+
 def bytes_stay_on_the_disk(module):
-    """What is read is a window into the file, which nobody can write through; an array is a copy."""
-    file = opened(module, gguf_bytes(tensors=[("x", (2, 32), 8, bytes(68)), ("y", (3,), 0, bytes(12))]))
-    for name, size in (("x", 68), ("y", 12)):
-        stored = file.tensors[name].data
-        assert not stored.flags.owndata and not stored.flags.writeable and stored.nbytes == size
-        file.array(name)[:] = 1
-        assert not file.array(name).any()
-    raises(KeyError, "no tensor 'z' among the 2", lambda: file.array("z"))
+    """Until they are asked for, one tensor at a time, whatever the folder then; an array is a copy."""
+    with on_disk(module, gguf_bytes(tensors=[("x", (2, 32), 8, bytes(68)), ("y", (3,), 0, bytes(12))])) as file:
+        for name in ("x", "y"):
+            file.array(name)[:] = 1
+            assert not file.array(name).any()
+        raises(KeyError, "no tensor 'z' among the 2", lambda: file.array("z"))
+    for kind in module.SIZES:
+        data = np.zeros(module.SIZES[kind][1], np.uint8)
+        module.dequantise(data, kind)[:] = 1
+        assert not data.any()
+    whole = gguf_bytes(tensors=[("big", (1 << 24,), 0, b""), ("small", (8,), 0, b"")])
+    at = whole.index(b"small") + 5 + 4 + 8 + 4  # of its offset
+    whole = whole[:at] + struct.pack("<Q", 1 << 26) + whole[at + 8:]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with open("a.gguf", "wb") as holes:
+            holes.write(whole)
+            holes.truncate(len(whole) + (1 << 26) + 32)
+        tracemalloc.start()
+        try:
+            file = module.read_gguf("a.gguf")
+            patch.chdir("/")
+            assert file.array("small").tolist() == [0] * 8 and tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def a_file_that_changes_is_noticed(module):
+    """Cut, grown or written anew since its header was read; none of them kills the process."""
+    whole = gguf_bytes(tensors=[("x", (2, 2048), 0, bytes(1 << 14)), ("y", (8,), 0, bytes(32))])
+    for change in (lambda path: os.truncate(path, len(whole) - 8192), lambda path: os.truncate(path, 10),
+                   lambda path: path.write_bytes(whole + b"x"), lambda path: os.utime(path, ns=(0, 0)),
+                   lambda path: (path.unlink(), path.write_bytes(bytes(len(whole))), os.utime(path, ns=(0, 0)))):
+        with on_disk(module, whole) as file:
+            file.array("x")
+            change(file.path)
+            for name in ("x", "y"):
+                raises(ValueError, f"GGUF: {file.path} has changed since its header was read", lambda name=name: file.array(name))
+
+
+def numbers_are_finite(module):
+    for kind, at in ((0, ()), (1, ()), (2, (0,)), (3, (0, 2)), (8, (0,))):
+        for place in at or (0,):
+            for bad in ("nan", "inf", "-inf"):
+                size = module.FORMATS[kind][2]
+                number = struct.pack("<f" if kind == 0 else "<e", float(bad))
+                block = bytes(place) + number + bytes(size - place - len(number))
+                tensors = [("good", (1, 32), 8, bytes(34)), ("bad", (2, module.FORMATS[kind][1]), kind, bytes(size) + block)]
+                with on_disk(module, gguf_bytes(tensors=tensors)) as file:
+                    assert not file.array("good").any()
+                    raises(ValueError, f"a.gguf has a tensor 'bad' that cannot be used .dequantise: data hold {bad} as number or scale 1, ",
+                           lambda file=file: file.array("bad"))
+
+
+def tensors_lie_end_to_end(module):
+    """In the order of the table, with no gap but the padding, and the file ends with the last."""
+    def at(offset, name):
+        where = whole.index(b"\1\0\0\0\0\0\0\0" + name) + 9 + 4 + 8 + 4
+        return whole[:where] + struct.pack("<Q", offset) + whole[where + 8:]
+
+    tensors = [(name, (32 * n,), 0, bytes([n]) * 128 * n) for n, name in ((1, "x"), (2, "y"), (3, "z"))]
+    whole = gguf_bytes(tensors=tensors)
+    for says, data in [
+        ("'y' at offset 0, expected 128, a multiple of 32 where the one before", at(0, b"y")),
+        ("'y' at offset 160, expected 128", at(160, b"y")), ("'z' at offset 128, expected 384", at(128, b"z")),
+        ("'x' at offset 384, expected 0", at(384, b"x")), ("'z' at offset 385, expected 384", at(385, b"z")),
+        ("'y' at offset 160, expected 144", gguf_bytes([("general.alignment", 4, 16)], [("x", (33,), 0, bytes(132)), *tensors[1:]])),
+        (f"has {len(whole) + 1} bytes, expected {len(whole)} or", whole + b"x"), ("has .* bytes, expected", gguf_bytes() + bytes(40)),
+    ]:
+        raises(ValueError, f"read_gguf: .*{says}", lambda data=data: opened(module, data))
+    short = gguf_bytes(tensors=[*tensors, ("last", (3,), 0, bytes(12))])
+    for padding in (0, 5, 20):
+        assert opened(module, short + bytes(padding)).tensors["last"].size == 12
+    raises(ValueError, f"expected {len(short) + 20} or, without padding, {len(short)}", lambda: opened(module, short + bytes(21)))
+    rows = [whole.index(b"\1\0\0\0\0\0\0\0" + name) + 9 for name in (b"x", b"y", b"z")]  # axes, size, format, offset
+    for i in (i for row in rows for i in range(row, row + 24)):
+        for bit in range(8):
+            flipped = whole[:i] + bytes([whole[i] ^ 1 << bit]) + whole[i + 1:]
+            raises(ValueError, "read_gguf: ", lambda flipped=flipped: opened(module, flipped))
 
 
 def every_cut_is_noticed(module):
@@ -153,7 +242,7 @@ def every_cut_is_noticed(module):
 def damage_is_named(module):
     ok = ("x", (2, 32), 2, bytes(36))
     for says, data in [
-        ("begins with b'GGML', expected b'GGUF'", gguf_bytes(magic=b"GGML")),
+        ("begins with b'GGML', expected b'GGUF'", gguf_bytes(magic=b"GGML")), ("is empty, expected a GGUF file", b""),
         ("version 1, expected 2 or 3", gguf_bytes(version=1)),
         ("version 4, expected 2 or 3", gguf_bytes(version=4, order=">")),
         ("'a' twice in its metadata", gguf_bytes([("a", 0, 1), ("a", 0, 2)])),
@@ -167,10 +256,11 @@ def damage_is_named(module):
         ("'x' of 5 axes, .* 1 to 4", gguf_bytes(tensors=[("x", (1, 1, 1, 1, 1), 0, bytes(4))])),
         ("'x' of 0 axes, .* 1 to 4", gguf_bytes(tensors=[("x", (), 0, bytes(4))])),
         ("'x' in format 12, expected one of 0 F32, 1 F16", gguf_bytes(tensors=[("x", (1, 256), 12, bytes(144))])),
-        (r"shape \(2, 0\) at", gguf_bytes(tensors=[("x", (2, 0), 0, b"")])),
-        (r"shape \(2, 16\) at .* whole blocks of 32", gguf_bytes(tensors=[("x", (2, 16), 2, bytes(18))])),
-        ("at offset 8, .* offset that 32 divides", gguf_bytes(tensors=[ok], shift=8)),
-        ("expected 36 bytes from byte", gguf_bytes(tensors=[ok], shift=1 << 62)),
+        (r"shape \(2, 0\), expected F32 rows", gguf_bytes(tensors=[("x", (2, 0), 0, b"")])),
+        (r"shape \(2, 16\), expected Q4_0 rows of whole blocks of 32", gguf_bytes(tensors=[("x", (2, 16), 2, bytes(18))])),
+        ("at offset 8, expected 0, a multiple of 32", gguf_bytes(tensors=[ok], shift=8)),
+        ("at offset 4611686018427387904, expected 0", gguf_bytes(tensors=[ok], shift=1 << 62)),
+        ("expected 36 bytes from byte", gguf_bytes(tensors=[ok])[:-1]),
         ("expected 18889465931478580854784 bytes", gguf_bytes(tensors=[("x", (1 << 36, 1 << 36), 0, bytes(4))])),
         ("general.alignment 12, expected a multiple of 8", gguf_bytes([("general.alignment", 4, 12)])),
         ("general.alignment 0, expected", gguf_bytes([("general.alignment", 4, 0)])),
@@ -317,7 +407,8 @@ def absent_wheels_are_named(module):
 
 
 INVARIANTS = {
-    "io.gguf": [what_was_written_is_read, blocks_are_those_of_llama_cpp, bytes_stay_on_the_disk, every_cut_is_noticed, damage_is_named],
+    "io.gguf": [what_was_written_is_read, blocks_are_those_of_llama_cpp, headers_may_be_long, bytes_stay_on_the_disk,
+                a_file_that_changes_is_noticed, numbers_are_finite, tensors_lie_end_to_end, every_cut_is_noticed, damage_is_named],
     "text.gguf": [ids_are_those_of_hugging_face, any_text_comes_back, what_is_no_text_is_refused, wrong_metadata_is_refused],
     "pretrained": [padding_changes_no_sentence, sentences_stand_between_their_marks, absent_wheels_are_named],
 }
@@ -337,46 +428,56 @@ WRONG = [
       '.view(f"{order}f2")', '.view("<f2")'),
     M("io.gguf.dequantise", "invariant", "numbers little end first, whatever the file",
       'data.view(f"{order}f{size}")', 'data.view(f"<f{size}")'),
-    M("io.gguf.dequantise", "invariant", "half precision left as it is", '}").astype(np.float32)', '}")'),
+    M("io.gguf.dequantise", "invariant", "half precision left as it is", 'f{size}").astype(np.float32)', 'f{size}")'),
     M("io.gguf.dequantise", "invariant", "a view handed out for a copy",
       '.view(f"{order}f{size}").astype(np.float32)', '.view(f"{order}f{size}").astype(np.float32, copy=False)'),
     M("io.gguf._Reader.table", "invariant", "the fastest axis taken for the first",
       'tuple(reversed(self.number("Q", axes)))', 'tuple(self.number("Q", axes))'),
-    M("io.gguf.read_gguf", "invariant", "alignment always 32", 'metadata.get("general.alignment", 32)', "32"),
-    M("io.gguf.read_gguf", "invariant", "no padding before the tensors",
-      "-(-reader.at // alignment) * alignment", "reader.at"),
-    M("io.gguf._Reader.take", "invariant", "the end of the file not looked at",
-      "        if size > len(self.data) - begin:\n", "        if False:\n"),
-    M("io.gguf._Reader.stored", "invariant", "sizes in 64 bits",
-      "*= n  # Python's own whole numbers: no product is too big", "= count * n % (1 << 64)"),
-    M("io.gguf._Reader.stored", "invariant", "offsets not looked at", "or offset % alignment:", "or False:"),
-    M("io.gguf._Reader.stored", "invariant", "broken blocks let through", "or shape[-1] % numbers ", ""),
-    M("io.gguf._Reader.stored", "invariant", "empty tensors let through", "if not count or ", "if "),
+    M("io.gguf._Reader.whole", "invariant", "alignment always 32", 'metadata.get("general.alignment", 32)', "32"),
+    M("io.gguf._Reader.laid_out", "invariant", "no padding before the tensors", "stored, start = {}, padded(self.at)", "stored, start = {}, self.at"),
+    M("io.gguf._Reader.take", "invariant", "the end of the file not looked at", "        if self.at > self.size:\n", "        if False:\n"),
+    M("io.gguf._Reader.take", "invariant", "the header as long as the first read", "max(self.at - len(self.data), len(self.data), 1 << 16)", "1 << 16"),
+    M("io.gguf._Reader.take", "invariant", "the whole file read with the header", "max(self.at - len(self.data), len(self.data), 1 << 16)", ""),
+    M("io.gguf._Reader.laid_out", "invariant", "sizes in 64 bits",
+      "math.prod(shape)  # Python's own whole numbers: no product is too big", "math.prod(shape) % (1 << 64) or 1"),
+    M("io.gguf._Reader.laid_out", "invariant", "offsets not looked at", "            if offset != begin - start:\n", "            if False:\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "any offset that the alignment divides",
+      "            if offset != begin - start:\n", "            begin = start + offset\n            if offset % alignment:\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "tensors without padding between them", "begin = padded(end)", "begin = end if stored else padded(end)"),
+    M("io.gguf._Reader.laid_out", "invariant", "tensors beyond the end of the file", "            if end > self.size:\n", "            if False:\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "anything after the last tensor", "        if self.size > padded(end):\n", "        if False:\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "padding after the last tensor refused", "        if self.size > padded(end):\n", "        if self.size > end:\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "padding after the last tensor asked for", "        if self.size > padded(end):\n", "        if self.size != padded(end):\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "broken blocks let through", " or shape[-1] % numbers", ""),
+    M("io.gguf._Reader.laid_out", "invariant", "empty tensors let through", "if not count or ", "if "),
     M("io.gguf._Reader.table", "invariant", "the last of two tensors of a name wins",
       "if name in table or not 1 <= axes <= 4:", "if not 1 <= axes <= 4:"),
     M("io.gguf._Reader.table", "invariant", "any number of axes",
       "if name in table or not 1 <= axes <= 4:", "if name in table:"),
-    M("io.gguf.read_gguf", "invariant", "the last of two keys wins",
-      "        if key in metadata:\n", "        if False:\n"),
-    M("io.gguf.read_gguf", "invariant", "any version", "if version not in (2, 3):", "if False:"),
-    M("io.gguf.read_gguf", "invariant", "version 2 refused", "if version not in (2, 3):", "if version != 3:"),
-    M("io.gguf.read_gguf", "invariant", "any beginning", 'if data[:4] != b"GGUF":', "if False:"),
-    M("io.gguf.read_gguf", "invariant", "an empty file met by mmap",
-      "        if not file.read(1):\n", "        if False:\n"),
+    M("io.gguf._Reader.whole", "invariant", "the last of two keys wins", "            if key in metadata:\n", "            if False:\n"),
+    M("io.gguf._Reader.whole", "invariant", "any version", "if version not in (2, 3):", "if False:"),
+    M("io.gguf._Reader.whole", "invariant", "version 2 refused", "if version not in (2, 3):", "if version != 3:"),
+    M("io.gguf._Reader.whole", "invariant", "any beginning", 'if self.data[:4] != b"GGUF":', "if False:"),
+    M("io.gguf._Reader.whole", "invariant", "an empty file is not called so", "        if not self.size:\n", "        if False:\n"),
     M("io.gguf._Reader.value", "invariant", "any byte is a truth value", "if set(bits) - {0, 1}:", "if False:"),
     M("io.gguf._Reader.value", "invariant", "a truth value is a number",
       "return bool(bits[0]) if count is None", "return bits[0] if count is None"),
     M("io.gguf._Reader.value", "invariant", "lists in lists",
       "if kind == ARRAY and count is None:", "if kind == ARRAY:"),
-    M("io.gguf.read_gguf", "invariant", "odd alignments", " or alignment % 8:", ":"),
+    M("io.gguf._Reader.whole", "invariant", "odd alignments", " or alignment % 8:", ":"),
     M("io.gguf._Reader.strings", "invariant", "broken text replaced",
       '.decode("utf-8")', '.decode("utf-8", "replace")'),
-    M("io.gguf._Reader.stored", "invariant", "the whole file read into memory",
-      "size, begin))", "size, begin).copy())"),
-    M("io.gguf._Reader.stored", "invariant", "unknown formats met by Python alone",
-      "        if kind not in FORMATS:\n", "        if False:\n"),
+    M("io.gguf._Reader.laid_out", "invariant", "unknown formats met by Python alone",
+      "            if kind not in FORMATS:\n", "            if False:\n"),
     M("io.gguf.GGUF.array", "invariant", "unknown names met by Python alone",
       "        if name not in self.tensors:\n", "        if False:\n"),
+    M("io.gguf.GGUF.array", "invariant", "a cut not noticed", "data.size < size or _state(file) != self.state", "False"),
+    M("io.gguf.GGUF.array", "invariant", "a new file of the same size not noticed", " or _state(file) != self.state", ""),
+    M("io.gguf._state", "invariant", "the time not looked at", ", found.st_mtime_ns", ", 0"),
+    M("io.gguf.read_gguf", "invariant", "found from one folder only", ".absolute()", ""),
+    M("io.gguf.GGUF.array", "invariant", "the tensor is not named", "        except ValueError as error:", "        except ZeroDivisionError as error:"),
+    M("io.gguf._finite", "invariant", "scales without a number", "    if not ok.all():\n", "    if False:\n"),
+    M("io.gguf.dequantise", "invariant", "single numbers not looked at", "_finite(data.view(f\"{order}f{size}\").astype(np.float32))", "data.view(f\"{order}f{size}\").astype(np.float32)"),
     M("io.gguf.dequantise", "invariant", "blocks cut short", "    if data.size % size:\n", "    if False:\n"),
     M("text.gguf.GGUFTokenizer.encode", "invariant", "digits together", "_digits().split(", r"re.split(r'(\d+)', "),
     M("text.gguf._digits", "invariant", "only the ten digits",

@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 try:
@@ -24,7 +25,7 @@ def write_whole(path: str | Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
+        with suppress(FileNotFoundError):
             os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
     except BaseException:

@@ -3,7 +3,8 @@
 A file is a header, metadata, a table of tensors, and their bytes, which stay on the disk until `array` asks for them.
 """
 
-import mmap
+import math
+import os
 import struct
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,33 +27,53 @@ SIZES = {name: (numbers, size) for name, numbers, size in FORMATS.values()}
 
 
 class Stored(NamedTuple):
-    """A tensor as the file has it: its shape, rows first, the name of its format, and its bytes."""
+    """A tensor as the file has it: its shape, rows first, the name of its format, and where its bytes are."""
 
     shape: tuple[int, ...]
     kind: str
-    data: Array
+    begin: int
+    size: int
 
 
 class GGUF(NamedTuple):
-    """An opened file."""
+    """A file whose header was read."""
 
     metadata: dict[str, Any]  # numbers, strings, booleans and lists of them
     tensors: dict[str, Stored]
     order: str  # of bytes in a number: "<" little end first, ">" big end first
+    path: Path
+    state: tuple[int, int]  # of the file when it was read: its size, and when it was written, in ns
 
     def array(self, name: str) -> Float[Array, "..."]:
-        """One tensor in float32, a copy. Raises KeyError for a name that is not in the file."""
+        """One tensor in float32, read now.
+
+        Raises KeyError for a name that is not in the file, and ValueError where numbers are not finite, and for a file
+        that has changed since its header was read.
+        """
         if name not in self.tensors:
             raise KeyError(f"GGUF: no tensor {name!r} among the {len(self.tensors)} of the file")
-        shape, kind, data = self.tensors[name]
-        return dequantise(data, kind, self.order).reshape(shape)
+        shape, kind, begin, size = self.tensors[name]
+        with open(self.path, "rb") as file:
+            file.seek(begin)
+            data = np.fromfile(file, np.uint8, size)
+            if data.size < size or _state(file) != self.state:
+                raise ValueError(f"GGUF: {self.path} has changed since its header was read, expected the same file")
+        try:
+            return dequantise(data, kind, self.order).reshape(shape)
+        except ValueError as error:
+            raise ValueError(f"GGUF: {self.path} has a tensor {name!r} that cannot be used ({error})") from error
+
+
+def _state(file) -> tuple[int, int]:
+    found = os.fstat(file.fileno())
+    return found.st_size, found.st_mtime_ns
 
 
 def dequantise(data: UInt8[Array, " b"], kind: str, order: str = "<") -> Float[Array, " n"]:
     """The numbers that the bytes stand for, in float32.
 
     A block of 32 has a scale s: Q8_0 is s q, q signed bytes; Q4_0 is s (q − 8) and Q4_1 is s q + m, q of four bits, the
-    low halves of the 16 bytes first, then the high halves.
+    low halves of the 16 bytes first, then the high halves. Raises ValueError for scales or numbers that are not finite.
     """
     if kind not in SIZES:
         raise ValueError(f"dequantise: kind is {kind!r}, expected one of {', '.join(SIZES)}")
@@ -62,11 +83,11 @@ def dequantise(data: UInt8[Array, " b"], kind: str, order: str = "<") -> Float[A
     if data.size % size:
         raise ValueError(f"dequantise: data has {data.size} bytes, expected a multiple of {size}, a block of {kind}")
     if kind in ("F32", "F16"):
-        return data.view(f"{order}f{size}").astype(np.float32)
+        return _finite(data.view(f"{order}f{size}").astype(np.float32))
     blocks = data.reshape(-1, size)
 
     def halves(at):  # a float16 of each block
-        return np.ascontiguousarray(blocks[:, at : at + 2]).view(f"{order}f2").astype(np.float32)
+        return _finite(np.ascontiguousarray(blocks[:, at : at + 2]).view(f"{order}f2").astype(np.float32))
 
     if kind == "Q8_0":
         return (halves(0) * blocks[:, 2:].view(np.int8)).reshape(-1)
@@ -81,52 +102,68 @@ def dequantise(data: UInt8[Array, " b"], kind: str, order: str = "<") -> Float[A
     return X.reshape(-1)
 
 
+def _finite(x):
+    ok = np.isfinite(x)
+    if not ok.all():
+        raise ValueError(f"dequantise: data hold {x[~ok][0]} as number or scale {np.argmin(ok)}, expected finite ones")
+    return x
+
+
 def read_gguf(path: str | Path) -> GGUF:
-    """The file at `path`, versions 2 and 3. Raises ValueError for a damaged or an unknown one, saying where."""
+    """The header of the file at `path`, versions 2 and 3.
+
+    Raises ValueError for a damaged or an unknown one, saying where: tensors must lie one behind the other in the order
+    of the table, and the file must end with the last.
+    """
     with open(path, "rb") as file:
-        if not file.read(1):
-            raise ValueError(f"read_gguf: {path} is empty, expected a GGUF file")
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if data[:4] != b"GGUF":
-        raise ValueError(f"read_gguf: {path} begins with {data[:4]!r}, expected b'GGUF'")
-    reader = _Reader(path, data)
-    version = reader.number("I")
-    if version > 0xFFFF:  # the least byte is where the greatest should be
-        reader.order, version = ">", struct.unpack(">I", struct.pack("<I", version))[0]
-    if version not in (2, 3):
-        raise ValueError(f"read_gguf: {path} has version {version}, expected 2 or 3")
-    tensors, entries = reader.number("Q"), reader.number("Q")
-    metadata: dict[str, Any] = {}
-    for _ in range(entries):
-        key = reader.string()
-        if key in metadata:
-            raise reader.fault(f"has {key!r} twice in its metadata, expected once")
-        metadata[key] = reader.value(reader.number("I"))
-    table = reader.table(tensors)
-    alignment = metadata.get("general.alignment", 32)
-    if not isinstance(alignment, int) or alignment <= 0 or alignment % 8:
-        raise reader.fault(f"has general.alignment {alignment!r}, expected a multiple of 8")
-    start = -(-reader.at // alignment) * alignment
-    return GGUF(metadata, {name: reader.stored(name, start, alignment, *row) for name, row in table.items()},
-                reader.order)
+        reader = _Reader(Path(path).absolute(), file)
+        return reader.whole()
 
 
 class _Reader:
     """Numbers and strings of the header, one after the other."""
 
-    def __init__(self, path, data: mmap.mmap):
-        self.path, self.data, self.at, self.order = path, data, 4, "<"
+    def __init__(self, path, file):
+        self.path, self.file, self.state = path, file, _state(file)
+        self.size, self.data, self.at, self.order = self.state[0], b"", 0, "<"
 
     def fault(self, says: str) -> ValueError:
         return ValueError(f"read_gguf: {self.path} {says}")
 
     def take(self, size: int) -> int:
-        """Where the next `size` bytes begin; they are there."""
-        begin = self.at
-        if size > len(self.data) - begin:
-            raise self.fault(f"ends at byte {len(self.data)}, expected {size} bytes from byte {begin} on")
-        self.at += size
+        """Where the next `size` bytes begin; they are in `data`."""
+        begin, self.at = self.at, self.at + size
+        if self.at > self.size:
+            raise self.fault(f"ends at byte {self.size}, expected {size} bytes from byte {begin} on")
+        if self.at > len(self.data):
+            self.data += self.file.read(max(self.at - len(self.data), len(self.data), 1 << 16))
+        if self.at > len(self.data):
+            raise self.fault("is cut while it is read")
         return begin
+
+    def whole(self) -> GGUF:
+        if not self.size:
+            raise self.fault("is empty, expected a GGUF file")
+        self.take(min(4, self.size))
+        if self.data[:4] != b"GGUF":
+            raise self.fault(f"begins with {self.data[:4]!r}, expected b'GGUF'")
+        version = self.number("I")
+        if version > 0xFFFF:  # the least byte is where the greatest should be
+            self.order, version = ">", struct.unpack(">I", struct.pack("<I", version))[0]
+        if version not in (2, 3):
+            raise self.fault(f"has version {version}, expected 2 or 3")
+        tensors, entries = self.number("Q"), self.number("Q")
+        metadata: dict[str, Any] = {}
+        for _ in range(entries):
+            key = self.string()
+            if key in metadata:
+                raise self.fault(f"has {key!r} twice in its metadata, expected once")
+            metadata[key] = self.value(self.number("I"))
+        table = self.table(tensors)
+        alignment = metadata.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment <= 0 or alignment % 8:
+            raise self.fault(f"has general.alignment {alignment!r}, expected a multiple of 8")
+        return GGUF(metadata, self.laid_out(table, alignment), self.order, self.path, self.state)
 
     def number(self, letter: str, count: int | None = None):
         """One number, or a list of `count`."""
@@ -143,7 +180,8 @@ class _Reader:
             begin = self.at + 8
             size = length.unpack_from(self.data, self.at)[0] if begin <= len(self.data) else 0
             if begin + size > len(self.data):
-                self.take(8)
+                begin = self.take(8) + 8
+                size = length.unpack_from(self.data, begin - 8)[0]
                 self.take(size)
             try:
                 found.append(self.data[begin : begin + size].decode("utf-8"))
@@ -182,19 +220,30 @@ class _Reader:
             table[name] = tuple(reversed(self.number("Q", axes))), self.number("I"), self.number("Q")
         return table
 
-    def stored(self, name: str, start: int, alignment: int, shape: tuple, kind: int, offset: int) -> Stored:
-        """One tensor of the table, its bytes not copied."""
-        if kind not in FORMATS:
-            known = ", ".join(f"{i} {n}" for i, (n, *_) in FORMATS.items())
-            raise self.fault(f"has tensor {name!r} in format {kind}, expected one of {known}")
-        word, numbers, size = FORMATS[kind]
-        count = 1
-        for n in shape:
-            count *= n  # Python's own whole numbers: no product is too big
-        if not count or shape[-1] % numbers or offset % alignment:
-            raise self.fault(f"has tensor {name!r} of shape {shape} at offset {offset}, expected {word} rows of whole "
-                             f"blocks of {numbers}, and an offset that {alignment} divides")
-        size *= count // numbers
-        self.at = start + offset
-        begin = self.take(size)
-        return Stored(shape, word, np.frombuffer(self.data, np.uint8, size, begin))
+    def laid_out(self, table: dict[str, tuple], alignment: int) -> dict[str, Stored]:
+        """The tensors of the table, each of which begins where the one before it ends, up to the alignment."""
+        def padded(at):
+            return -(-at // alignment) * alignment
+
+        stored, start = {}, padded(self.at)
+        end = self.at
+        for name, (shape, kind, offset) in table.items():
+            if kind not in FORMATS:
+                known = ", ".join(f"{i} {n}" for i, (n, *_) in FORMATS.items())
+                raise self.fault(f"has tensor {name!r} in format {kind}, expected one of {known}")
+            word, numbers, size = FORMATS[kind]
+            count = math.prod(shape)  # Python's own whole numbers: no product is too big
+            if not count or shape[-1] % numbers:
+                raise self.fault(f"has tensor {name!r} of shape {shape}, expected {word} rows of whole blocks of "
+                                 f"{numbers}")
+            begin = padded(end)
+            if offset != begin - start:
+                raise self.fault(f"has tensor {name!r} at offset {offset}, expected {begin - start}, a multiple of "
+                                 f"{alignment} where the one before it ends")
+            stored[name] = Stored(shape, word, begin, count // numbers * size)
+            end = begin + stored[name].size
+            if end > self.size:
+                raise self.fault(f"ends at byte {self.size}, expected {stored[name].size} bytes from byte {begin} on")
+        if self.size > padded(end):
+            raise self.fault(f"has {self.size} bytes, expected {padded(end)} or, without padding, {end}")
+        return stored

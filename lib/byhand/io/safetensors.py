@@ -54,9 +54,10 @@ def decode(where: str, path: str | Path, data: bytes) -> tuple[dict, dict[str, s
     from safetensors import SafetensorError, deserialize
 
     try:
-        flat = {name: _array(name, **x) for name, x in deserialize(data)}
+        arrays = dict(deserialize(data))  # in any order
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        return unflatten(flat), header.get(RESERVED) or {}
+        metadata = header.pop(RESERVED, None) or {}
+        return unflatten({name: _array(name, **arrays[name]) for name in header}), metadata
     except SafetensorError as error:
         raise ValueError(f"{where}: {path} is damaged ({error}), expected a safetensors file") from error
     except ValueError as error:
