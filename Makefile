@@ -10,7 +10,7 @@ INSTALLED := .venv/.installed
 BUILT := _build/.built
 SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.pyc' ! -name '*.nb.md' \
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
-NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadgroup
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
 BENCHMARKS := train_step flash torch_block decode pretrained_speed gpu
 
