@@ -20,10 +20,8 @@ import itertools
 import numbers
 import random
 import re
-import sys
 import typing
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +37,7 @@ from byhand import tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from proofs import as_shipped
-from test_errors import HOLES
+from test_errors import HOLES, with_hole
 
 LIBRARY = Path(byhand.__file__).parent
 STEMS = sorted(path.stem for path in (LIBRARY / "np").glob("[a-z]*.py"))
@@ -99,7 +97,7 @@ def seeds(stem: str) -> dict[str, list[Seed]]:
     place, found = f"np.{stem}", {}
     for spec in proofs.table(stem).twins if stem in proofs.stems() else ():
         name = spec.name if hasattr(module(place), spec.name) else f"{spec.name}_forward"
-        function = inspect.unwrap(getattr(module(place), name))
+        function = mutants.as_written(getattr(module(place), name))
         found[name] = [Seed(place, name, by_name(function, case.inputs.values(), case.fixed))
                        for case in twins.cases_of(spec)]
     for name, calls in by_hand(stem).items():
@@ -385,7 +383,7 @@ def as_given(x, half):
 def call(place: str, name: str, args: dict):
     """The function's output, its cache left out, or the error."""
     half = place.split(".")[0]
-    function = inspect.unwrap(getattr(module(place), name))
+    function = mutants.as_written(getattr(module(place), name))
     args = {k: as_given(v, half) for k, v in args.items()}
     bound = inspect.BoundArguments(inspect.signature(function), args)
     try:
@@ -489,7 +487,7 @@ def full_mask(mask, scores, heads=None):
 
 def legal(seed: Seed, path, change: Change, args) -> bool:
     """Whether the signature allows what was accepted."""
-    function = inspect.unwrap(getattr(module(seed.place), seed.name))
+    function = mutants.as_written(getattr(module(seed.place), seed.name))
     parameter = inspect.signature(function).parameters[path[0]]
     new = args[path[0]]
     for key in path[1:]:
@@ -576,6 +574,8 @@ def of_the_other_half(seed, change, args, out) -> str:
         return ""
     if change.kind == "value" or " holds " in str(out):
         return ""  # torch does not look at values, for which a device would have to wait
+    if "expected float32 or float64" in str(out):
+        return ""  # torch computes in half precision as well, and adds up in more
     try:
         theirs = call(place, name, args)
     except TypeError:
@@ -665,46 +665,15 @@ def test_a_leading_axis_is_a_batch(stem, name):
                 assert not apart(call(seed.place, name, both), np.stack(items), 1e-12), names
 
 
-# Guards with a hole, kept: the fuzz finds each of them.
+# Checks with a hole, kept: the fuzz finds each of them.
 
 
-@functools.cache
-def uses(stem: str) -> dict[str, set]:
-    """The names in each function of a module."""
-    tree = ast.parse((LIBRARY / f"np/{stem}.py").read_text(encoding="utf-8"))
-    return {d.name: {getattr(n, "attr", getattr(n, "id", None)) for n in ast.walk(d)}
-            for d in tree.body if hasattr(d, "name")}
-
-
-def users(names: set) -> list[tuple[str, str]]:
-    """Public functions of the NumPy half that ask one of these guards, or a helper of their module that does."""
-    found = []
-    for stem in STEMS:
-        asks = {name for name, used in uses(stem).items() if used & names}
-        asks |= {name for name, used in uses(stem).items() if used & {one for one in asks if one[0] == "_"}}
-        found += [(stem, name) for name in asks if name[0] != "_"]
-    return found
-
-
-@contextmanager
-def guarded_by(guard):
-    """The library with another guard."""
-    before = {m: m.guard for name, m in sys.modules.items() if name.startswith("byhand.") and hasattr(m, "guard")}
-    try:
-        for m in before:
-            m.guard = guard
-        yield
-    finally:
-        for m, was in before.items():
-            m.guard = was
-
-
-def found_through(hole: tuple, tries: int = 4000) -> str:
-    """The first wrong input that gets through a guard with a hole."""
-    choose, asked = random.Random(0).choice, sorted(users(mutants.reached("guard", *hole)))
+def found_through(tries: int = 4000) -> str:
+    """The first wrong input that gets through."""
+    choose = random.Random(0).choice
     small = [stem for stem in STEMS if stem not in ("model", "translate", "train", "pretrain", "finetune", "generate")]
-    asked = [(stem, name) for stem, name in asked or PAIRS if stem in small and name in seeds(stem)]
-    with as_shipped(), guarded_by(mutants.build("guard", *hole)):
+    asked = [(stem, name) for stem, name in PAIRS if stem in small and name in seeds(stem)]
+    with as_shipped():
         for i in range(tries):
             case = draw(choose, *choose(asked))
             if wrong := complaint(*case, torch_too=i > tries // 2):
@@ -716,32 +685,12 @@ UNSEEN = {  # holes of test_errors.py that its rows find, and no single change o
     "the index of the last": "the message is wrong, not the refusal",
     "no key at all": "K and V have to lack theirs together",
     "no mask to combine": "there is no argument left to change",
-    "uint8 ids": "NumPy takes them, so torch is not asked",
-    "biases of any width": "the linear map that comes next refuses them as well",
 }
-MORE = {
-    "any truth is a flag": ("if not isinstance(x, bool | np.bool_):", "if False:"),
-    "axes that are not there": ("if any(not -rank <= i < rank for i in axes) or len", "if len"),
-    "axes of no entry": ("if any(X.shape[i] == 0 for i in axes):", "if False:"),
-    "anything to leave out": ("not all(map(_whole, ids)):", "False:"),
-    "ids to leave out beyond the rows": ("        if not 0 <= i < size:", "        if False:"),
-    "shapes of anything": ("or not all(map(_whole, small)):", "or False:"),
-    "a loss with axes": ("            shape(where, name, x.shape, ())\n", ""),
-    "complex gradients": ('if x.dtype.kind not in "fiu":', "if False:"),
-    "any step count": ("if not isinstance(t, np.ndarray) or t.shape != ()", "if False and t.shape != ()"),
-    "anything draws numbers": ("if rng is not None and not isinstance(rng, np.random.Generator):", "if False:"),
-    "causal with more keys than queries": ("if is_causal and Q.shape[-2] != K.shape[-2]:", "if False:"),
-    "a first state of any shape": ('shape(where, "h0", h0.shape, (*X.shape[:-2], h))', "pass"),
-    "a kernel of any width": ('shape(where, "W", W.shape, (*W.shape[:1], X.shape[-1], *W.shape[-1:]))', "pass"),
-    "a block of other parts": ("if not isinstance(tree, dict) or set(tree) != names:", "if False:"),
-    "layers of several shapes": ("A.shape, (*layers[0].shape[:-1], layers[0].shape[-2]))", "A.shape, A.shape)"),
-    "pixels left over": ("        if x % of:", "        if False:"),
-    "trees of other names": ("if leaves.keys() != first[1].keys():", "if False:"),
-    "too large a share": ("        if not low <= x < high:", "        if not low <= x:"),
-}
-ALL_HOLES = {name: hole for name, hole in (HOLES | MORE).items() if name not in UNSEEN}
 
 
-@pytest.mark.parametrize("hole", ALL_HOLES)
-def test_a_guard_with_a_hole_is_found(hole):
-    assert found_through(ALL_HOLES[hole]), "nothing got through"
+@pytest.mark.parametrize("hole", [hole for hole in HOLES if hole not in UNSEEN])
+def test_a_check_with_a_hole_is_found(hole, monkeypatch):
+    for stem in STEMS:
+        seeds(stem)  # right calls, made with the right checks
+    with_hole(hole, monkeypatch)
+    assert found_through(), "nothing got through"

@@ -1,10 +1,9 @@
-"""The shapes in the signatures are law while tests run, and no letter of them can be wrong unnoticed.
+# ruff: noqa: E501
+"""No letter of a signature can be wrong unnoticed: the library's own check or that of jaxtyping stops a right call.
 
-conftest.py puts @jaxtyped(typechecker=beartype) on every function of byhand at import. What that checks: each array
-among the arguments, each array of a returned tuple, one letter having one size throughout a call. What it does not:
-the fields of a cache (a NamedTuple is no dataclass, so its annotations are only read by people), the arrays in a
-parameter tree beyond their being arrays, masks, whose shape is "...", and a letter that a signature uses only once.
-It is stricter than Python about numbers: an int does not pass for a float.
+`@checked` looks at the arguments. conftest.py puts @jaxtyped(typechecker=beartype) inside it on every function of
+byhand at import: that looks at the arrays that come back too. What neither sees: a letter that a signature uses only
+once.
 """
 
 import ast
@@ -30,7 +29,7 @@ PLACES = [f"{half}.{path.stem}" for half in ("np", "pt")
 
 # The one shape of its signature: nothing else says how many axes *B has, and it takes those that lose their letter.
 BEYOND = {(place, name, f"{right!r} → {wrong!r}") for place, name, right, *all_wrong in (
-    ("np.linear", "gather_backward", "*B d", "*B "), ("np.linear", "scatter_add_backward", "*B d", "*B "),
+    ("np.linear", "scatter_add_backward", "*B d", "*B "),
     ("np.embedding", "embedding_backward", "*B d", "*B "), ("np.loss", "cross_entropy_backward", "*B V", "*B "),
     ("np.model", "encoder_backward", "*B n d", "*B n ", "*B  d"),
     ("np.model", "decoder_backward", "*B n V", "*B n ", "*B  V"),
@@ -62,6 +61,10 @@ def letters(function: ast.FunctionDef):
                 yield last
 
 
+def kind(word: str) -> tuple[bool, bool]:
+    return "*" in word, "#" in word
+
+
 def misspellings(function: ast.FunctionDef):
     """The function again and again, one letter of one shape replaced by another of its signature, or left out."""
     shapes = list(letters(function))
@@ -70,7 +73,7 @@ def misspellings(function: ast.FunctionDef):
         right, words = shape.value, shape.value.split()
         for i, word in enumerate(words):
             for other in ["", *sorted(known - {word})]:
-                if (word[0] == "*") == (other[:1] == "*") or not other:
+                if kind(word) == kind(other) or not other:
                     shape.value = " " + " ".join([*words[:i], other, *words[i + 1:]])
                     yield f"{right!r} → {shape.value[1:]!r}"
         shape.value = right
@@ -102,7 +105,7 @@ def passes(function: ast.FunctionDef, space: dict, right: list[tuple]) -> bool:
     try:
         for args, options, space["came_of_it"] in right:
             law(*args, **options)
-    except (TypeCheckError, AnnotationError):
+    except (TypeCheckError, AnnotationError, ValueError, TypeError, KeyError):  # those of @checked are plain errors
         return False
     return True
 
@@ -126,18 +129,14 @@ def unnoticed(place) -> tuple[int, set]:
 @pytest.mark.parametrize("place", PLACES)
 def test_every_wrong_letter_is_found(place):
     tried, found = unnoticed(place)
-    assert found == {known for known in BEYOND if known[0] == place}
+    assert found <= BEYOND, "no call notices these"
 
 
 def test_tests_run_the_checked_library():
-    """The hook is on: a call with a wrong shape stops before the library's own guards see it."""
-    for half, array in (("np", np.ones), ("pt", torch.ones)):
-        for stem, name, shapes in (("attention", "attention", [(3, 5), (4, 5), (3, 6)]),
-                                   ("linear", "matmul", [(2, 3), (2, 4)])):
-            module = importlib.import_module(f"byhand.{half}.{stem}")
-            function = getattr(module, f"{name}_forward" if half == "np" else name)
-            with pytest.raises(TypeCheckError):
-                function(*map(array, shapes))
+    """The hook is on: what comes back is looked at too."""
+    wrong = checked("np.attention", source("np.attention").replace("return O, AttentionCache(", "return O.sum(-1), AttentionCache("))
+    with pytest.raises(TypeCheckError):
+        wrong.attention_forward(*map(np.ones, [(3, 5), (4, 5), (4, 6)]))
 
 
 # What NumPy and torch would broadcast without a word.
@@ -155,12 +154,13 @@ SILENT = [
 
 
 @pytest.mark.parametrize(("place", "name", "shapes"), SILENT)
-def test_shapes_hold_without_the_guards(place, name, shapes):
+def test_shapes_hold_by_either_check_alone(place, name, shapes):
     array = np.ones if place.startswith("np") else torch.ones
     arguments = [array(shape) if isinstance(shape, tuple) else shape for shape in shapes]
-    bare, law = build(place), checked(place, source(place))
-    for module in (bare, law):
-        module.guard = types.SimpleNamespace(**dict.fromkeys(vars(module.guard), lambda *a, **k: None))
-    getattr(bare, name)(*arguments)  # nothing notices
+    ours = getattr(build(place), name)
+    bare = inspect.unwrap(ours)
+    bare(*arguments)  # nothing notices
+    with pytest.raises(ValueError):
+        ours(*arguments)
     with pytest.raises(TypeCheckError):
-        getattr(law, name)(*arguments)
+        jaxtyped(typechecker=beartype)(bare)(*arguments)

@@ -7,14 +7,17 @@ Plain Python over sequences of tokens (strings or ids), for both halves. Scores 
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Index, Positive, Size, checked
+from byhand.check.numbers import AtLeast, Whole
 
 SMOOTHING = {"none": None, "floor": 0.1, "add-k": 1.0, "exp": None}  # name → the value used without one
+Smoothing = Literal["none", "floor", "add-k", "exp"]
+POSITION = Whole((AtLeast(0),))
 Tokens = list | tuple | Array  # of strings or ids
 Links = Collection[tuple[int, int]]  # (source position, target position), both from 0
 
@@ -27,12 +30,13 @@ class Bleu(NamedTuple):
     reference_length: int  # tokens of the closest reference of each, summed
 
 
+@checked
 def corpus_bleu(
     hypotheses: Sequence[Tokens],
     references: Sequence[Sequence[Tokens]],
-    order: int = 4,
-    smoothing: str = "none",
-    value: float | None = None,
+    order: Size = 4,
+    smoothing: Smoothing = "none",
+    value: Positive | None = None,
 ) -> Bleu:
     """BLEU of a corpus (Papineni et al. 2002): brevity · exp(mean of ln p_n), n = 1 … `order`.
 
@@ -41,19 +45,20 @@ def corpus_bleu(
     reference lengths. The score is 0 when some p_n is, unless smoothed: "floor" counts 0 matches as `value`; "add-k"
     adds `value` above and below for n > 1; "exp" halves from one p_n = 0 to the next (Chen and Cherry 2014).
     """
-    value = _smoothing("corpus_bleu", hypotheses, references, order, smoothing, value)
+    value = _smoothing("corpus_bleu", hypotheses, references, smoothing, value)
     return _bleu([_counts(h, r, order) for h, r in zip(hypotheses, references, strict=True)], smoothing, value)
 
 
+@checked
 def sentence_bleu(
     hypothesis: Tokens,
     references: Sequence[Tokens],
-    order: int = 4,
-    smoothing: str = "exp",
-    value: float | None = None,
+    order: Size = 4,
+    smoothing: Smoothing = "exp",
+    value: Positive | None = None,
 ) -> Bleu:
     """BLEU of one sentence; orders that it is too short for are left out, so that three right words can have 100."""
-    value = _smoothing("sentence_bleu", [hypothesis], [references], order, smoothing, value)
+    value = _smoothing("sentence_bleu", [hypothesis], [references], smoothing, value)
     return _bleu([_counts(hypothesis, references, order)], smoothing, value, effective=True)
 
 
@@ -93,20 +98,21 @@ def _bleu(counts, smoothing, value, effective=False) -> Bleu:
     return Bleu(score, tuple(p), brevity, c, r)
 
 
-def ngrams(tokens: Tokens | str, n: int) -> Counter:
+@checked
+def ngrams(tokens: Tokens | str, n: Size) -> Counter:
     """How often each run of `n` tokens occurs."""
-    guard.count("ngrams", n=n)
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
 
-def chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]], order: int = 6, beta: float = 2.0) -> float:
+@checked
+def chrf(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], order: Size = 6, beta: Positive = 2.0
+) -> float:
     """chrF of a corpus of strings (Popović 2015): (1 + β²) P R / (β² P + R) over n-grams of characters.
 
     P and R are means over the orders 1 … `order` that both sides have. White space does not count; of several
     references the one with the best score does.
     """
-    guard.count("chrf", order=order)
-    guard.number("chrf", low=0, beta=beta)
     _corpus("chrf", hypotheses, references, str, "str")
     best = []
     for hypothesis, refs in zip(hypotheses, references, strict=True):
@@ -126,16 +132,17 @@ def _f_score(rows, beta) -> float:
     return 100 * ((1 + beta * beta) * P * R / (beta * beta * P + R)) if P + R else 0.0
 
 
-def align(A: Float[Array, "*H n m"], targets: int | None = None, sources: int | None = None) -> set[tuple[int, int]]:
+@checked
+def align(
+    A: Float[Array, "*H n m"], targets: Index | None = None, sources: Index | None = None
+) -> set[tuple[int, int]]:
     """Links (source, target): each target token to the source token with its largest weight, over the mean of heads.
 
     Row t of A is the query that predicts target token t. Only the first `targets` rows and `sources` columns are words;
     a token that looks at the rest (the end mark, say) has no link. Of equal weights the first counts.
     """
-    guard.floats("align", 2, A=A)
     n, m = A.shape[-2:]
     targets, sources = n if targets is None else targets, m if sources is None else sources
-    guard.count("align", low=0, targets=targets, sources=sources)
     if targets > n or sources > m:
         raise ValueError(f"align: targets and sources are {targets} and {sources}, expected at most {n} and {m}, "
                          "the rows and columns of A")
@@ -143,6 +150,7 @@ def align(A: Float[Array, "*H n m"], targets: int | None = None, sources: int | 
     return {(int(j), t) for t, j in enumerate(best[:targets]) if j < sources}
 
 
+@checked
 def alignment_error_rate(
     sure: Sequence[Links], predicted: Sequence[Links], possible: Sequence[Links] | None = None
 ) -> float:
@@ -172,29 +180,25 @@ def _links(where, name, links) -> set:
     for link in pairs:
         if not (isinstance(link, tuple) and len(link) == 2):
             raise TypeError(f"{where}: {name} holds {link!r}, expected pairs (source, target)")
-        guard.count(where, low=0, **{f"a position of {name}": link[0]})
-        guard.count(where, low=0, **{f"a position of {name}": link[1]})
+        for place in link:
+            POSITION(where, f"a position of {name}", place, {})
     return pairs
 
 
-def _smoothing(where, hypotheses, references, order, smoothing, value) -> float | None:
+def _smoothing(where, hypotheses, references, smoothing, value) -> float | None:
     """The arguments of BLEU are what they should be; the value that the smoothing uses."""
-    guard.count(where, order=order)
-    if smoothing not in SMOOTHING:
-        raise ValueError(f"{where}: smoothing is {smoothing!r}, expected {', '.join(SMOOTHING)}")
-    if value is not None:
-        if SMOOTHING[smoothing] is None:
-            raise ValueError(f"{where}: value is {value}, expected None with smoothing {smoothing!r}")
-        guard.number(where, low=0, value=value)
+    if value is not None and SMOOTHING[smoothing] is None:
+        raise ValueError(f"{where}: value is {value}, expected None with smoothing {smoothing!r}")
     _corpus(where, hypotheses, references, Tokens, "a list of tokens")  # a str would fall to letters
-    return SMOOTHING[smoothing] if value is None else float(value)
+    return SMOOTHING[smoothing] if value is None else value
 
 
 def _corpus(where, hypotheses, references, kind, expected) -> None:
     """As many hypotheses as lists of references, at least one of each; no reference is empty."""
     if len(hypotheses) != len(references):
         raise ValueError(f"{where}: {len(hypotheses)} hypotheses but {len(references)} lists of references")
-    guard.count(where, **{"number of hypotheses": len(hypotheses)})
+    if not len(hypotheses):
+        raise ValueError(f"{where}: number of hypotheses is 0, expected at least 1")
     for i, (hypothesis, refs) in enumerate(zip(hypotheses, references, strict=True)):
         if not isinstance(refs, list | tuple) or not refs:
             raise ValueError(f"{where}: references[{i}] is {refs!r}, expected a list of at least 1 reference")

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Index, checked
 from byhand.show.widget import frame, markup, text
 
 LARGEST = 10_000  # weights; beyond that a table is neither read nor cheap to store in a notebook
@@ -112,6 +112,7 @@ class AttentionExplorer:
     Without a script, the same weights stand in a table.
     """
 
+    @checked
     def __init__(
         self,
         tokens: Sequence[str],
@@ -120,11 +121,10 @@ class AttentionExplorer:
         keys: Sequence[str] | None = None,
         title: str = "",
         heads: Sequence[str] | None = None,
-        query: int = 0,
+        query: Index = 0,
     ):
         """`tokens` name the queries and, unless `keys` is given, the keys; `query` is the one shown first."""
         where = type(self).__name__
-        guard.floats(where, 2, A=A)
         if A.ndim > 3:
             raise ValueError(f"{where}: A has shape {A.shape}, expected (n, m) or (H, n, m)")
         if not 0 < A.size <= LARGEST:
@@ -136,7 +136,6 @@ class AttentionExplorer:
         _names(where, "keys", keys, W.shape[2], "keys")
         _names(where, "heads", heads, W.shape[0], "heads")
         _weights(where, W)
-        guard.count(where, 0, query=query)
         if query >= len(tokens):
             raise ValueError(f"{where}: query is {query}, expected less than {len(tokens)}, the number of tokens")
         self.tokens, self.keys, self.heads = tuple(tokens), tuple(keys), tuple(heads)
