@@ -24,6 +24,10 @@ def positions_cases(width):
     return cases
 
 
+# where the tokens of two sequences stand, as after padding on the left, or where several texts share a row
+PLACES = [np.array([3, 0, 1, 9]), np.array([[0, 0, 1, 2], [4, 2, 0, 1]]), np.array([[[2, 0, 7]], [[0, 1, 2]]])]
+
+
 def learned_cases(rng):
     for n, offset in ((7, 0), (3, 0), (3, 2), (1, 6)):
         yield Case(f"{n} from {offset}", {"table": rng.normal(size=(7, 4))}, {"n": n, "offset": offset})
@@ -33,6 +37,9 @@ def relative_cases(rng):
     for reach, fixed in ((2, {"n": 5}), (1, {"n": 6, "m": 4}), (4, {"n": 3}), (2, {"n": 3, "offset": 4}),
                          (3, {"n": 2, "m": 7, "offset": 1}), (0, {"n": 4})):
         yield Case(f"reach {reach}, {fixed}", {"table": rng.normal(size=(3, 2 * reach + 1))}, fixed)
+    for places in PLACES:
+        fixed = {"n": places.shape[-1], "positions": places}
+        yield Case(f"positions {places.shape}", {"table": rng.normal(size=(3, 5))}, fixed)
 
 
 def rope_cases(rng):
@@ -43,6 +50,7 @@ def rope_cases(rng):
             yield Case("positions given", X, {"positions": np.array([3, 0, 1, 1, 9]), "interleaved": pairs})
     each = rng.integers(0, 50, size=(3, 1, 5))
     yield Case("each sequence its own", {"X": rng.normal(size=(3, 2, 5, 6))}, {"positions": each})
+    yield Case("each its own, later", {"X": rng.normal(size=(3, 2, 5, 6))}, {"positions": each, "offset": 2})
 
 
 TWINS = [
@@ -55,7 +63,8 @@ TWINS = [
     Spec("position", "learned_positions", learned_cases),
     Spec("position", "relative_bias", relative_cases),
     Spec("position", "alibi_slopes", only(*({"H": H} for H in (1, 2, 3, 6, 8, 12, 20)))),
-    Spec("position", "alibi_bias", only({"H": 8, "n": 4}, {"H": 6, "n": 3, "m": 5}, {"H": 4, "n": 2, "offset": 3})),
+    Spec("position", "alibi_bias", only({"H": 8, "n": 4}, {"H": 6, "n": 3, "m": 5}, {"H": 4, "n": 2, "offset": 3},
+                                               *({"H": 2, "n": p.shape[-1], "positions": p, "offset": 2} for p in PLACES))),
     Spec("position", "rope", rope_cases),
     Spec("position", "interleave_permutation", only({"d": 2}, {"d": 8})),
 ]
@@ -97,6 +106,27 @@ def relative_bias_by_loops(module):
     same(module.relative_bias_forward(table, 4, 9, 3)[0], loops, "the bias of 4 queries that stand at 3 to 6")
     whole = module.relative_bias_forward(table, 7)[0]
     same(module.relative_bias_forward(table, 3, offset=4)[0], whole[:, 4:], "the last rows")
+
+
+def each_sequence_has_its_own_positions(module):
+    """Rows of a batch get what each would get alone, and positions 0 to n − 1 are what stands there if none are given.
+
+    In a rotation an axis for heads stands between; positions that are all moved by one step change no bias.
+    """
+    places, X, table = np.array([[0, 0, 1, 2], [4, 2, 0, 1], [0, 1, 2, 3]]), normal(3, 2, 4, 6), normal(2, 5)
+    Y, _ = module.rope_forward(X, places[:, None])
+    bias, _ = module.relative_bias_forward(table, 4, positions=places)
+    alibi = module.alibi_bias(2, 4, positions=places)
+    for b, p in enumerate(places):
+        same(Y[b], module.rope_forward(X[b], p)[0], f"rotations of sequence {b}")
+        loops = [[[table[h, min(max(p[j] - p[i], -2), 2) + 2] for j in range(4)] for i in range(4)] for h in range(2)]
+        same(bias[b], loops, f"relative bias of sequence {b}")
+        loops = [[[-(2.0 ** (-4 * h)) * abs(p[j] - p[i]) for j in range(4)] for i in range(4)] for h in (1, 2)]
+        same(alibi[b], loops, f"ALiBi of sequence {b}")
+    same(bias[2], module.relative_bias_forward(table, 4)[0], "relative bias of 0 to 3")
+    same(alibi[2], module.alibi_bias(2, 4), "ALiBi of 0 to 3")
+    same(module.alibi_bias(2, 4, positions=places + 1), alibi, "ALiBi, moved by one")
+    same(module.rope_forward(X, places[:, None] + 3)[0], module.rope_forward(X, places[:, None], 3)[0], "offset")
 
 
 def alibi_as_published(module):
@@ -169,14 +199,15 @@ def tables_start_small_or_zero(module):
 def modules_are_their_functions(module):
     """What the modules read of their tables, and what comes back to them, against the NumPy half."""
     for net, name, calls in ((module.LearnedPositions(7, 4), "learned_positions", [(3,), (3, 2)]),
-                             (module.RelativeBias(3, 2), "relative_bias", [(4,), (4, 6), (3, 7, 1)])):
+                             (module.RelativeBias(3, 2), "relative_bias", [(4,), (4, 6), (3, 7, 1),
+                                                                   (4, None, 0, PLACES[1])])):
         assert list(net.state_dict()) == ["table"]
         assert net.table.any() == (name == "learned_positions")  # the bias starts at zero
         torch.nn.init.normal_(net.double().table, generator=torch.Generator().manual_seed(1))
         for call in calls:
             net.zero_grad()
             expected, cache = getattr(np_position, f"{name}_forward")(net.table.detach().numpy(), *call)
-            out, dOut = net(*call), normal(*expected.shape)
+            out, dOut = net(*map(to_torch, call)), normal(*expected.shape)
             same(out.detach(), expected, f"{name}{call}")
             out.backward(torch.tensor(dOut))
             near(net.table.grad, getattr(np_position, f"{name}_backward")(dOut, cache), f"{name}{call}, dtable")
@@ -190,13 +221,22 @@ def runs_on_any_device(module):
 WRONG = [
     ("sinusoidal", ValueError, "d is 5, expected a multiple of 2", 3, 5),
     ("sinusoidal", ValueError, "offset is -1", 3, 4, 10000.0, -1),
-    ("learned_positions_forward", ValueError, r"offset \+ n is 9, expected at most 7", normal(7, 4), 3, 6),
+    ("learned_positions_forward", ValueError, "last_position is 8, expected less than the 7 rows of table",
+     normal(7, 4), 3, 6),
     ("relative_bias_forward", ValueError, r"table has shape \(2, 4\), expected \(2, 5\)", normal(2, 4), 3),
     ("add_positions_forward", ValueError, r"P has shape \(5, 1\), expected \(5, 4\)", normal(3, 5, 4), normal(5, 1)),
     ("concat_positions_forward", ValueError, r"P has shape \(3, 2\), expected \(5, 2\)", normal(3, 5, 4), normal(3, 2)),
     ("rope_forward", ValueError, "d is 5", normal(3, 5)),
     ("rope_forward", ValueError, "positions holds -1", normal(2, 4), np.array([-1, 0])),
     ("rope_forward", ValueError, "shape of positions is", normal(2, 4), np.arange(3)),
+    ("rope_forward", ValueError, r"shape of positions is \(3, 1\), expected a shape that repeats to \(3, 5\)",
+     normal(3, 5, 4), np.arange(3)[:, None]),
+    ("rope_forward", ValueError, r"shape of positions is \(3, 5\)", normal(5, 4), np.ones((3, 5), int)),
+    ("alibi_bias", ValueError, "m is 5, expected 4", 2, 4, 5, 0, np.arange(4)),
+    ("alibi_bias", ValueError, r"positions has shape \(4,\), expected \(5,\)", 2, 5, None, 0, np.arange(4)),
+    ("alibi_bias", ValueError, "positions holds -1", 2, 2, None, 0, np.array([0, -1])),
+    ("relative_bias_forward", ValueError, "positions holds -1", normal(2, 5), 2, None, 0, np.array([0, -1])),
+    ("relative_bias_forward", TypeError, "positions has dtype .*float64", normal(2, 5), 2, None, 0, np.ones(2)),
 ]
 
 
@@ -209,7 +249,8 @@ TORCH = [(name.removesuffix("_forward"), error, says, *map(to_torch, given))
 
 INVARIANTS = {
     "np.position": [sinusoids_by_loops, a_shift_is_a_rotation, positions_are_added_or_put_beside,
-                    learned_rows_are_rows, relative_bias_by_loops, alibi_as_published, rope_knows_only_the_distance,
+                    learned_rows_are_rows, relative_bias_by_loops, alibi_as_published,
+                    each_sequence_has_its_own_positions, rope_knows_only_the_distance,
                     rope_turns, a_permutation_joins_the_two_pairings, rope_is_exact_far_out,
                     tables_start_small_or_zero, *habits(TWINS), refusals(*WRONG)],
     "pt.position": [modules_are_their_functions, rope_is_exact_far_out, runs_on_any_device, refusals(*TORCH)],
@@ -230,22 +271,39 @@ WRONG = [
     M("np.position.add_positions_forward", "slope twin invariant", "add: the positions forgotten",
       "return add_forward(X, P)", "return add_forward(X, 0 * P)"),
     M("np.position.concat_positions_forward + concat_positions_backward", "twin invariant", "concat: positions first",
-      "np.concatenate([X, P], axis=-1), ConcatCache", "np.concatenate([P, X], axis=-1), ConcatCache",
-      "dY[..., : cache.d], dY[..., cache.d :]", "dY[..., -cache.d :], dY[..., : -cache.d]"),
+      "np.concatenate([X, P], axis=-1)", "np.concatenate([P, X], axis=-1)",
+      "dY[..., :d], dY[..., d:]", "dY[..., -d:], dY[..., :-d]"),
     M("np.position.concat_positions_backward", "slope twin", "concat: dP taken from the first features",
-      "dY[..., : cache.d], dY[..., cache.d :]", "dY[..., -cache.d :], dY[..., : -cache.d]"),
+      "dY[..., :d], dY[..., d:]", "dY[..., -d:], dY[..., :-d]"),
     M("np.position.concat_positions_backward", "slope twin", "concat: dP of one sequence only",
       "unbroadcast(dP, dP.shape[-2:])", "dP.reshape(-1, *dP.shape[-2:])[0]"),
     M("np.position.learned_positions_forward", "twin invariant", "learned: offset forgotten", "offset, offset + ", ""),
     M("np.position.learned_positions_backward", "slope twin", "learned: gradient of rows counted from zero",
       "return gather_backward(dP, cache)", "return gather_backward(dP, cache._replace(ids=cache.ids - cache.ids[0]))"),
     M("np.position.relative_bias_forward", "twin invariant", "relative: query minus key",
-      "clip(_distance", "clip(-_distance"),
+      "away = _distance", "away = -_distance"),
+    M("np.position._distance", "twin invariant", "positions: ignored", "if positions is None:", "if True:"),
+    M("np.position._distance", "twin invariant", "positions: of the first sequence, for all",
+      "    return positions[",
+      "    positions = np.broadcast_to(positions[(0,) * (positions.ndim - 1)], positions.shape)\n    return positions["),
+    M("np.position._distance", "twin", "positions: offset forgotten", " - positions[..., None] - offset",
+      " - positions[..., None]"),
+    M("np.position._distance", "invariant", "positions: for another number of keys",
+      "if m not in (None, n):", "if False:"),
+    M("np.position._distance", "invariant", "positions: negative ones let in",
+      "    ids_below(where, FAR, positions=positions)\n", ""),
+    M("np.position.relative_bias_forward", "slope twin invariant", "relative: heads put first of all",
+      "np.moveaxis(rows, -1, -3)", "np.moveaxis(rows, -1, 0)"),
     M("np.position.relative_bias_backward", "slope twin invariant", "relative: each diagonal's mean for its sum",
-      "), cache).mT", "), cache).mT / np.maximum(np.bincount(cache.ids.ravel(), minlength=cache.size), 1)"),
+      "return dtable.mT", "return dtable.mT / np.maximum(np.bincount(cache.ids.ravel(), minlength=cache.r), 1)"),
+    M("np.position.relative_bias_backward", "slope twin", "relative: gradient of the first sequence only",
+      "np.moveaxis(dB, -3, -1)", "np.moveaxis(dB[(0,) * (dB.ndim - 3)], -3, -1)",
+      "rows, cache.ids", "rows, cache.ids[(0,) * (dB.ndim - 3)]"),
     M("np.position._distance", "twin invariant", "relative: offset forgotten in every bias", "offset, offset + ", ""),
     M("np.position.alibi_bias", "twin invariant", "ALiBi: the future is free",
-      'abs(_distance("alibi_bias", n, m, offset)', 'maximum(-_distance("alibi_bias", n, m, offset), 0'),
+      "abs(distance)", "maximum(-distance, 0)"),
+    M("np.position.alibi_bias", "twin invariant", "ALiBi: a slope for each query, not for each head",
+      "np.abs(distance)[..., None, :, :]", "np.abs(distance)[..., None, :]"),
     M("np.position.alibi_slopes", "twin invariant", "ALiBi: the formula for powers of two with any H",
       "np.concatenate([slopes, between[: H - whole]]", "2.0 ** (-8 * np.arange(1, H + 1) / H"),
     M("np.position.rope_backward", "slope twin invariant", "RoPE: backward turns forward again",
@@ -254,22 +312,27 @@ WRONG = [
       "Y[a] = X[a] * cos - X[b] * sin", "Y[a] = X[a] * cos + X[b] * sin"),
     M("np.position._rotate", "twin invariant", "RoPE: turned the other way",
       "- X[b] * sin\n    Y[b] = X[a] * sin + X[b] * cos", "+ X[b] * sin\n    Y[b] = X[b] * cos - X[a] * sin"),
-    M("np.position.rope_forward", "twin invariant", "RoPE: offset restarts at 0", "offset, offset + ", ""),
+    M("np.position.rope_forward", "twin invariant", "RoPE: offset restarts at 0", "(positions + offset)", "positions"),
+    M("np.position.rope_forward", "twin invariant", "RoPE: positions ignored",
+      "if positions is None else positions", ""),
+    M("np.position.rope_forward", "twin invariant", "RoPE: positions of the first sequence, for all",
+      "angle = (positions + offset)", "angle = (positions[(0,) * (positions.ndim - 1)] + offset)"),
     M("np.position.rope_forward", "twin invariant", "RoPE: every position doubled by its square",
-      "angle = positions[..., None] * omega", "angle = positions[..., None] ** 2 * omega"),
+      "(positions + offset)", "((positions + offset) ** 2)"),
     M("np.position._rotate", "twin invariant", "RoPE: the two pairings exchanged",
-      "if interleaved else (np.s_[..., :half]", "if not interleaved else (np.s_[..., :half]"),
+      "if interleaved:", "if not interleaved:"),
     M("np.position.rope_forward", "invariant", "RoPE: angles in float32",
-      "angle = positions[..., None] * omega", "angle = positions[..., None].astype(X.dtype) * omega.astype(X.dtype)"),
+      "[..., None] * omega", "[..., None].astype(X.dtype) * omega.astype(X.dtype)"),
     M("np.position.rope_forward", "invariant", "RoPE: the cosine kept in float64",
-      "RopeCache(np.cos(angle).astype(X.dtype)", "RopeCache(np.cos(angle)"),
+      "np.cos(angle).astype(X.dtype)", "np.cos(angle)"),
     M("np.position._rotate", "slope twin invariant", "RoPE: turned in the caller's array",
       "Y = np.empty_like(X)\n    Y[a] = X[a] * cos - X[b] * sin\n    Y[b] = X[a] * sin + X[b] * cos\n    return Y",
       "X[a], X[b] = X[a] * cos - X[b] * sin, X[a] * sin + X[b] * cos\n    return X"),
     M("np.position._rotate", "invariant", "RoPE: features read in memory order",
       "    half = X.shape[-1] // 2\n", "    X = X.ravel(order='K').reshape(X.shape)\n    half = X.shape[-1] // 2\n"),
     M("np.position.rope_forward", "invariant", "RoPE: positions for other tokens let in",
-      '    guard.repeats("rope", "shape of positions", positions.shape, X.shape[:-1])\n', ""),
+      'Int[Array, "*#B n"]', 'Int[Array, "..."]'),
+    M("np.position.rope_forward", "invariant", "RoPE: one position for all tokens let in", '"*#B n"', '"*#B #n"'),
     M("np.position.interleave_permutation", "twin invariant", "permutation: the inverse one",
       "concatenate([np.arange(0, d, 2), np.arange(1, d, 2)]",
       "argsort(np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)])"),
@@ -289,20 +352,26 @@ WRONG = [
     M("pt.position.learned_positions", "twin invariant", "learned: offset forgotten",
       "return table[offset : offset + n]", "return table[:n]"),
     M("pt.position.relative_bias", "twin invariant", "relative: query minus key",
-      '_distance("relative_bias", n, m, offset, table.device',
-      '(-_distance("relative_bias", n, m, offset, table.device)'),
+      'away = _distance(', 'away = -_distance('),
     M("pt.position.rope", "twin invariant", "RoPE: pairs exchanged",
       "if interleaved else X.chunk(2, dim=-1)", "if not interleaved else X.chunk(2, dim=-1)"),
     M("pt.position.alibi_slopes", "twin", "ALiBi: between slopes start one late",
       "1 + 2 * torch.arange(H - whole)", "3 + 2 * torch.arange(H - whole)"),
     M("pt.position.rope", "invariant", "RoPE: angles in float32",
-      "angle = positions[..., None] * omega", "angle = positions[..., None].to(X.dtype) * omega.to(X.dtype)"),
+      "[..., None] * frequencies(X.shape[-1], rope_theta, X.device)",
+      "[..., None].to(X.dtype) * frequencies(X.shape[-1], rope_theta, X.device).to(X.dtype)"),
     M("pt.position.sinusoidal", "invariant", "sinusoids: made on the CPU, whatever was asked", ", device=device", ""),
     M("pt.position.LearnedPositions.forward", "invariant", "module: offset forgotten", ", n, offset)", ", n)"),
     M("pt.position.RelativeBias.forward", "invariant", "module: number of keys forgotten",
-      ", m, offset)", ", None, offset)"),
+      ", m, offset, positions)", ", None, offset, positions)"),
     M("pt.position.RelativeBias.__init__", "invariant", "module: the bias starts at random",
       "nn.Parameter(torch.zeros(H, 2 * max_distance + 1))", "nn.Parameter(torch.randn(H, 2 * max_distance + 1))"),
     M("pt.position.rope", "invariant", "RoPE: positions for other tokens let in",
-      '    guard.repeats("rope", "shape of positions", positions.shape, X.shape[:-1])\n', ""),
+      'Int[Tensor, "*#B n"]', 'Int[Tensor, "..."]'),
+    M("pt.position.rope", "twin", "RoPE: positions of the first sequence, for all",
+      "angle = (positions + offset)", "angle = (positions[(0,) * (positions.ndim - 1)] + offset)"),
+    M("pt.position._distance", "twin invariant", "positions: of the first sequence, for all",
+      "    return positions[",
+      "    positions = positions[(0,) * (positions.ndim - 1)].expand_as(positions)\n    return positions["),
+    M("pt.position.RelativeBias.forward", "invariant", "module: positions ignored", ", offset, positions)", ", offset)"),
 ]

@@ -30,6 +30,7 @@ class Letters(NamedTuple):
     lead: str | None  # the letter of those axes, "" if they have none, None if there are none
     tail: tuple
     shared: bool  # of a mask: an axis may be 1, and the leading ones may be missing
+    whole: tuple  # counted from the end, the axes of a shared shape that must be there in full
 
     @classmethod
     def of(cls, text: str) -> "Letters":
@@ -38,7 +39,8 @@ class Letters(NamedTuple):
         at = many[0] if many else -1
         named = [int(w) if w.isdigit() else w.replace("#", "") for w in words]
         lead = named[at].replace("*", "").replace("...", "") if many else None
-        return cls(text, tuple(named[:max(at, 0)]), lead, tuple(named[at + 1:]), "#" in text)
+        return cls(text, tuple(named[:max(at, 0)]), lead, tuple(named[at + 1:]), "#" in text,
+                   tuple(-i for i, word in enumerate(reversed(words), 1) if "#" not in word))
 
     @property
     def free(self) -> bool:
@@ -181,7 +183,8 @@ class ArrayOf:
 
     def spread(self, where: str, name: str, shape: tuple, full: tuple) -> None:
         """A mask over scores, or an array that is repeated: `#` in the annotation."""
-        if self.kind != "bool" and not repeats(shape, full):
+        if self.kind != "bool" and not (repeats(shape, full) and all(
+                shape[i:][:1] == full[i:][:1] for i in self.letters.whole)):
             raise ValueError(f"{where}: shape of {name} is {shape}, expected a shape that repeats to {full}")
         if self.kind == "bool" and not fits_as_mask(shape, full):
             either = f"{full[-2:]} or {full}" if len(full) > 2 else f"{full}"
