@@ -1,16 +1,19 @@
 # ruff: noqa: E501
 """Normalisation: slopes, twins, torch's own layers with the same weights, and what each norm may and may not see."""
 
+import inspect
+import itertools
 from functools import partial
 from itertools import cycle
 
 import numpy as np
 import torch
 from byhand import tree
+from byhand.config import ModelConfig
 from byhand.np import norm as np_norm
-from invariants import matches_numpy, near, normal, same
+from invariants import matches_numpy, near, normal, raises, same
 from mutants import M
-from proofs import habits, refusals
+from proofs import as_shipped, habits, refusals
 from twins import LEAD, Case, Spec
 
 N, D = 3, 6
@@ -179,6 +182,13 @@ def a_fresh_norm_only_standardizes(module):
     assert {x.dtype for x in module.init_norm(3).values()} == {np.dtype(np.float32)}
 
 
+def one_eps_for_every_norm(module):
+    """ε is that of a model's configuration unless it is given, whichever norm it is."""
+    for name, function in vars(module).items():
+        if name.endswith("_forward"):
+            assert inspect.signature(function).parameters["eps"].default == ModelConfig.eps, name
+
+
 X_, G_, B_ = normal(2, N, D), normal(D), normal(D)
 NAN = np.full((2, D), np.nan)
 FIVE = {"mean": normal(5), "var": normal(5)}
@@ -190,10 +200,10 @@ refused = refusals(
     ("layer_norm_forward", TypeError, "layer_norm: gamma has dtype float32", X_, G_.astype(np.float32), B_),
     ("layer_norm_forward", ValueError, r"layer_norm: X holds nan at index \(0, 0\)", NAN, G_, B_),
     ("instance_norm_forward", ValueError, r"instance_norm: X has shape|instance_norm: X has 1 ax", G_, G_, B_),
-    ("group_norm_forward", ValueError, "group_norm: groups is 4, expected a divisor of the 6 features", X_, G_, B_, 4),
+    ("group_norm_forward", ValueError, "group_norm: width of X is 6, expected a multiple of 4", X_, G_, B_, 4),
     ("batch_norm_forward", ValueError, "batch_norm: running has mean, expected mean, var", X_, G_, B_, {"mean": G_}),
     ("batch_norm_forward", ValueError, r"batch_norm: running\['mean'\] has shape \(5,\)", X_, G_, B_, FIVE),
-    ("batch_norm_forward", ValueError, "batch_norm: X has 1 token, expected at least 2", X_[:1, :1], G_, B_, running()),
+    ("batch_norm_forward", ValueError, "batch_norm: number of tokens is 1, expected at least 2", X_[:1, :1], G_, B_, running()),
     ("batch_norm_forward", ValueError, "batch_norm: eps is -1.0", X_, G_, B_, running(), False, 0.1, -1.0),
     ("rms_norm_forward", ValueError, r"rms_norm: gamma has shape \(5,\), expected \(6,\)", X_, normal(5)),
     ("rms_norm_forward", ValueError, "rms_norm: eps is -1.0, expected at least 0", X_, G_, -1.0),
@@ -202,10 +212,37 @@ refused = refusals(
 
 
 def wrong_gradient_is_refused_by_name(module):
-    for name, arguments in (("layer_norm", (G_, B_)), ("group_norm", (G_, B_, 2)), ("rms_norm", (G_,))):
-        cache = getattr(module, f"{name}_forward")(X_, *arguments)[1]
-        check = refusals((f"{name}_backward", ValueError, rf"{name}_backward: dY has shape \(2, 6\)", X_[:, 0], cache))
-        check(module)
+    for name, arguments in (("standardize", ()), ("layer_norm", (G_, B_)), ("instance_norm", (G_, B_)), ("group_norm", (G_, B_, 2)),
+                            ("batch_norm", (G_, B_, running())), ("batch_norm", (G_, B_, running(), False)), ("rms_norm", (G_,))):
+        cache, dY = getattr(module, f"{name}_forward")(X_, *arguments)[1], "dX_hat" if name == "standardize" else "dY"
+        for wrong in (X_[:, :1], X_[:1], X_[..., :1], np.stack([X_, X_])):  # all but the last would be repeated
+            said = rf"{name}_backward: {dY} has shape \({', '.join(map(str, wrong.shape))}\), expected"
+            refusals((f"{name}_backward", ValueError, said, wrong, cache))(module)
+
+
+def finite_tokens_are_never_silenced(module):
+    """Whatever the size of a token, its norm is right, or refused; squares reach the ends of a dtype long before it does."""
+    with as_shipped():
+        for dtype, sizes in ((np.float32, (1e-30, 1e-18, 1.0, 1e18, 1e20, 1e38)), (np.float64, (1e-300, 1e-150, 1.0, 1e150, 1e300))):
+            token = np.array([[1.0, -1.0, 2.0, 0.5], [0.25, 1.0, -2.0, 0.0]])
+            for size, eps in itertools.product(sizes, (0.0, 1e-5)):
+                X = (size * token).astype(dtype)
+                gamma, beta = np.ones(4, dtype), np.zeros(4, dtype)
+                scaled = eps / np.longdouble(size) ** 2  # LN(a x; ε) = LN(x; ε / a²)
+                for name, affine, spread in (("layer_norm", (gamma, beta), token.var(axis=-1)),
+                                             ("rms_norm", (gamma,), (token * token).mean(axis=-1))):
+                    centre = token.mean(axis=-1, keepdims=True) if name == "layer_norm" else 0
+                    forward = getattr(module, f"{name}_forward")
+                    if size > np.sqrt(np.finfo(dtype).max) / 4:
+                        raises(ValueError, "holds .* and float.* cannot add up its squares, expected at most", lambda f=forward, a=affine, e=eps, x=X: f(x, *a, e))
+                    elif not eps and size < np.sqrt(np.finfo(dtype).tiny):
+                        raises(ValueError, "eps is 0 where X has .* 0 in float", lambda f=forward, a=affine, x=X: f(x, *a, 0.0))
+                    else:
+                        expected = ((token - centre) / np.sqrt(spread[:, None] + scaled)).astype(float)
+                        near(forward(X, *affine, eps)[0] / np.abs(expected).max(), expected / np.abs(expected).max(), f"{name} of {size}", 1e-5)
+        raises(ValueError, "eps is 0 where X has variance 0", lambda: module.layer_norm_forward(np.ones((2, 4)), np.ones(4), np.ones(4), 0.0))
+        raises(ValueError, "eps is 0 where X has mean square 0", lambda: module.rms_norm_forward(np.zeros((2, 4)), np.ones(4), 0.0))
+        near(module.rms_norm_forward(np.full((2, 4), 3.0), np.ones(4), 0.0)[0], np.ones((2, 4)), "RMSNorm of a constant token")
 
 
 # The PyTorch half
@@ -247,6 +284,25 @@ def defaults_are_those_of_the_other_half(module):
     near(module.RMSNorm(D).double()(torch.tensor(X)).detach(), np_norm.rms_norm_forward(X, 1 + 0 * g)[0], "RMSNorm")
 
 
+def half_precision_keeps_its_tokens(module):
+    """Squares of 600 are beyond float16: every norm adds up in a wider dtype, and gives back the one that came."""
+    X = torch.linspace(-600, 600, 2 * N * D).reshape(2, N, D)
+    one, zero = torch.ones(D), torch.zeros(D)
+    for dtype in (torch.float16, torch.bfloat16):
+        x, g, b = X.to(dtype), one.to(dtype), zero.to(dtype)
+        for name, arguments in (("standardize", ()), ("layer_norm", (g, b)), ("instance_norm", (g, b)), ("rms_norm", (g,)),
+                                ("group_norm", (g, b, 2)), ("batch_norm", (g, b, {"mean": b, "var": g}))):
+            found, wide = (getattr(module, name)(t, *a) for t, a in (
+                (x, arguments), (x.float(), tree_to(arguments, torch.float32))))
+            assert found.dtype == dtype, f"{name}: {found.dtype}"
+            near(found.float(), wide, f"{name} in {dtype}", 2e-2)
+
+
+def tree_to(arguments, dtype):
+    return [{k: v.to(dtype) for k, v in a.items()} if isinstance(a, dict) else a.to(dtype) if torch.is_tensor(a) else a
+            for a in arguments]
+
+
 def running_statistics_are_only_read(module):
     stats = tree.to_torch(running())
     module.batch_norm(*map(torch.tensor, (X_, G_, B_)), stats)
@@ -260,11 +316,11 @@ refused_by_torch = refusals(
     ("layer_norm", TypeError, "layer_norm: gamma has dtype torch.float32", T_, TG_.float(), TG_),
     ("layer_norm", ValueError, r"layer_norm: gamma has shape \(5,\), expected \(6,\)", T_, TG_[:5], TG_),
     ("instance_norm", ValueError, r"instance_norm: beta has shape \(1,\), expected \(6,\)", T_, TG_, TG_[:1]),
-    ("group_norm", ValueError, "group_norm: groups is 4, expected a divisor of the 6 features", T_, TG_, TG_, 4),
+    ("group_norm", ValueError, "group_norm: width of X is 6, expected a multiple of 4", T_, TG_, TG_, 4),
     ("batch_norm", ValueError, "batch_norm: running has mean, expected mean, var", T_, TG_, TG_, {"mean": TG_}),
     ("batch_norm", ValueError, r"batch_norm: gamma has shape \(5,\), expected \(6,\)", T_, TG_[:5], TG_,
      {"mean": TG_[:5], "var": TG_[:5]}),
-    ("batch_norm", ValueError, "batch_norm: X has 1 token, expected at least 2", T_[:1, :1], TG_, TG_,
+    ("batch_norm", ValueError, "batch_norm: number of tokens is 1, expected at least 2", T_[:1, :1], TG_, TG_,
      {"mean": TG_, "var": TG_}),
     ("rms_norm", ValueError, r"rms_norm: gamma has shape \(5,\), expected \(6,\)", T_, TG_[:5]),
     ("LayerNorm", ValueError, "LayerNorm: d is 0, expected at least 1", 0),
@@ -275,13 +331,22 @@ INVARIANTS = {
     "np.norm": [*habits(TWINS), equals_the_layers_of_torch, batch_norm_equals_torch_in_training_and_after,
                 jacobian_has_rank_d_minus_two, scale_and_shift_are_forgotten, statistics_are_those_of_the_population,
                 only_batch_norm_sees_the_batch_mates, a_token_sees_no_other_token, the_norms_are_one_family,
-                a_constant_token_is_silent, a_fresh_norm_only_standardizes, refused, wrong_gradient_is_refused_by_name],
+                a_constant_token_is_silent, a_fresh_norm_only_standardizes, refused, wrong_gradient_is_refused_by_name,
+                finite_tokens_are_never_silenced, one_eps_for_every_norm],
     "pt.norm": [modules_are_functions, defaults_are_those_of_the_other_half, running_statistics_are_only_read,
-                refused_by_torch],
+                half_precision_keeps_its_tokens, refused_by_torch],
 }
 WRONG = [
-    M("np.norm._norm_backward", "slope twin invariant", "γ outside the means",
-      "dY * gamma, standard)", "dY, standard) * gamma"),
+    M("np.norm.layer_norm_backward", "slope twin invariant", "γ outside the means",
+      "(g - g.mean(axis=-1, keepdims=True) - X_hat * (g * X_hat)", "gamma * (dY - dY.mean(axis=-1, keepdims=True) - X_hat * (dY * X_hat)"),
+    M("np.norm.layer_norm_backward", "slope twin invariant", "LayerNorm: μ and σ taken for constants",
+      "(g - g.mean(axis=-1, keepdims=True) - X_hat * (g * X_hat).mean(axis=-1, keepdims=True))", "g"),
+    M("np.norm.layer_norm_backward", "slope twin invariant", "LayerNorm: μ taken for a constant",
+      "g.mean(axis=-1, keepdims=True) - ", ""),
+    M("np.norm.layer_norm_backward", "slope twin invariant", "LayerNorm: σ taken for a constant",
+      ") - X_hat * (g * X_hat).mean(axis=-1, keepdims=True)", ")"),
+    M("np.norm.group_norm_backward", "slope twin invariant", "GroupNorm: γ outside the means",
+      "standardize_backward(g.", "gamma * standardize_backward(dY."),
     M("np.norm.standardize_backward", "slope twin invariant", "μ and σ taken for constants",
       "(g - g.mean(axis=axes, keepdims=True) - X_hat * (g * X_hat).mean(axis=axes, keepdims=True))", "g"),
     M("np.norm.standardize_backward", "slope twin invariant", "μ taken for a constant",
@@ -326,7 +391,8 @@ WRONG = [
     M("np.norm.batch_norm_forward", "slope invariant", "BatchNorm: the caller's statistics overwritten",
       "    after = {", "    running['mean'] *= 1 - momentum\n    after = {"),
     M("np.norm.batch_norm_backward", "slope twin invariant", "BatchNorm: evaluation differentiated like training",
-      "    if standard.axes:", "    if True:"),
+      "standardize_backward(g, standard) if standard.axes else g / standard.s",
+      "standardize_backward(g, standard._replace(axes=tuple(range(g.ndim - 1))))"),
     M("np.norm.batch_norm_forward", "twin invariant", "BatchNorm: evaluation uses the batch",
       "    if not training:", "    if False:"),
     M("np.norm.rms_norm_forward", "slope twin invariant", "RMSNorm takes the mean away",
@@ -338,18 +404,28 @@ WRONG = [
     M("np.norm.rms_norm_forward + rms_norm_backward", "twin invariant", "RMSNorm over tokens",
       "r = np.sqrt((X * X).mean(axis=-1", "r = np.sqrt((X * X).mean(axis=-2",
       "=-1, keepdims", "=-2, keepdims"),
-    M("np.norm._tokens", "slope twin invariant", "dγ, dβ averaged over tokens",
+    M("np.norm._sum_tokens", "slope twin invariant", "dγ, dβ averaged over tokens",
       "dY.shape[-1]).sum(axis=0)", "dY.shape[-1]).mean(axis=0)"),
-    M("np.norm._tokens", "invariant", "rows read in memory order",
+    M("np.norm._sum_tokens", "invariant", "rows read in memory order",
       "reshape(math.prod(dY.shape[:-1])", "ravel(order='K').reshape(-1"),
     M("np.norm.batch_norm_forward", "invariant", "running variance out of s², which ε has rounded",
-      "X.var(axis=axes, ddof=1)", "(standard.s.reshape(-1) ** 2 - eps) * count / (count - 1)"),
+      "X.var(axis=axes, ddof=1)", "(standard.s.reshape(-1) ** 2 - eps) / (1 - X.shape[-1] / X.size)"),
     M("np.norm.init_norm", "invariant", "a fresh γ of zeros", "np.ones(d, dtype)", "np.zeros(d, dtype)"),
-    M("np.norm._affine", "invariant", "any γ that repeats is let in",
-      "guard.shape(where, name, x.shape, X.shape[-1:])", "pass"),
-    M("np.norm._norm_backward + standardize_backward", "invariant", "a gradient that repeats is let in",
-      'guard.shape(where, "dY", dY.shape, standard.X_hat.shape)', "pass",
-      'guard.shape("standardize_backward", "dX_hat", g.shape, X_hat.shape)', "pass"),
+    M("np.norm.layer_norm_forward", "invariant", "any γ that repeats is let in",
+      'gamma: Float[Array, " d"]', 'gamma: Float[Array, "..."]'),
+    *[M(f"np.norm.{name}_backward", "invariant", f"{name}: a gradient that repeats is let in",
+        f'dY: Float[Array, "{axes}"]', 'dY: Float[Array, "..."]')
+      for name, axes in (("layer_norm", "*B d"), ("group_norm", "*B n d"), ("instance_norm", "*B n d"), ("batch_norm", "*B d"),
+                         ("rms_norm", "*B d"))],
+    M("np.norm.standardize_backward", "invariant", "standardize: a gradient that repeats is let in",
+      'dX_hat: Float[Array, "*S"]', 'dX_hat: Float[Array, "..."]'),
+    M("np.norm.standardize_forward", "invariant", "squares that overflow: a token of zeros",
+      'squares_add_up("standardize", X, axes, eps)', "pass"),
+    M("np.norm.rms_norm_forward", "invariant", "RMSNorm: squares that overflow",
+      'squares_add_up("rms_norm", X, (-1,), eps, centred=False)', "pass"),
+    M("np.norm.rms_norm_forward", "invariant", "RMSNorm: the variance of a token asked for, not its size",
+      "eps, centred=False)", "eps)"),
+    M("np.norm.rms_norm_forward", "invariant", "RMSNorm: another ε by default", "NonNegative = 1e-5", "NonNegative = 1e-6"),
     M("pt.norm.standardize", "twin invariant", "standardize: ddof = 1", "correction=0", "correction=1"),
     M("pt.norm.instance_norm", "twin invariant", "InstanceNorm over features",
       "standardize(X, (-2,), eps)", "standardize(X, (-1,), eps)"),
@@ -358,8 +434,11 @@ WRONG = [
       "training, momentum, eps).reshape", "True, momentum, eps).reshape"),
     M("pt.norm.batch_norm", "invariant", "BatchNorm: the caller's statistics overwritten",
       '.clone(), running["var"].clone()', ', running["var"]'),
-    M("pt.norm.LayerNorm.__init__", "invariant", "LayerNorm: another ε by default", "float = 1e-5)", "float = 1e-6)"),
+    M("pt.norm.LayerNorm.__init__", "invariant", "LayerNorm: another ε by default", "NonNegative = 1e-5)", "NonNegative = 1e-6)"),
     M("pt.norm.LayerNorm.forward", "invariant", "LayerNorm: ε of the module not handed on", "beta, self.eps", "beta"),
-    M("pt.norm.rms_norm", "invariant", "RMSNorm: torch's own ε", "float = 1e-6)", "float = 2e-16)"),
-    M("pt.norm.group_norm", "invariant", "any groups are let in", "if X.shape[-1] % groups:", "if False:"),
+    M("pt.norm.rms_norm", "invariant", "RMSNorm: torch's own ε", "NonNegative = 1e-5)", "NonNegative = 2e-16)"),
+    M("pt.norm.group_norm", "invariant", "any groups are let in",
+      'multiple_of("group_norm", groups, **{"width of X": X.shape[-1]})', "pass"),
+    M("pt.norm.standardize", "invariant", "half precision: squares end at 65,504",
+      "X.to(torch.promote_types(X.dtype, torch.float32))", "X"),
 ]

@@ -21,6 +21,8 @@ from byhand.check.numbers import (
 )
 from byhand.check.rules import (
     all_float64,
+    at_least,
+    axes_of,
     groups,
     ids_below,
     kind_among,
@@ -30,11 +32,12 @@ from byhand.check.rules import (
     names,
     repeats_to,
     same_shape,
+    squares_add_up,
 )
 from byhand.check.signature import checked
 
 __all__ = [
     "Above", "AtLeast", "Below", "Index", "NonNegative", "Params", "Positive", "Shape", "Share", "Size",
-    "ValuesTrusted", "all_float64", "checked", "groups", "ids_below", "kind_among", "less_than", "masks_agree",
-    "multiple_of", "names", "repeats_to", "same_shape",
+    "ValuesTrusted", "all_float64", "at_least", "axes_of", "checked", "groups", "ids_below", "kind_among", "less_than",
+    "masks_agree", "multiple_of", "names", "repeats_to", "same_shape", "squares_add_up",
 ]

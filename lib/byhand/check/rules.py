@@ -1,5 +1,6 @@
 """What an annotation cannot say, and several modules ask: a line where it is needed."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -90,3 +91,35 @@ def masks_agree(where: str, masks: tuple, kind: type) -> None:
     agree = all(len({s[-i] for s in shapes if len(s) >= i} - {1}) <= 1 for i in range(1, rank + 1))
     if not agree or any(len(s) not in (2, rank) for s in shapes):
         raise ValueError(f"{where}: masks have shapes {', '.join(map(str, shapes))}, expected ones that fit together")
+
+
+def at_least(where: str, low: int, **values: int) -> None:
+    """Counts of something that must be there."""
+    for name, x in values.items():
+        if x < low:
+            raise ValueError(f"{where}: {name} is {x}, expected at least {low}")
+
+
+def axes_of(where: str, shape: tuple, axes: tuple) -> None:
+    """Different axes of an array, with at least one entry along each."""
+    rank = len(shape)
+    if not axes or any(not -rank <= i < rank for i in axes) or len({i % rank for i in axes}) < len(axes):
+        raise ValueError(f"{where}: axes is {axes}, expected different axes of {rank}")
+    if any(shape[i] == 0 for i in axes):
+        raise ValueError(f"{where}: X has shape {tuple(shape)}, expected at least 1 entry along the axes {axes}")
+
+
+def squares_add_up(where: str, X: np.ndarray, axes: tuple, eps: float, centred: bool = True) -> None:
+    """Mean squares over `axes` that the dtype of X can hold: infinity would make a norm 0, and 0 without eps NaN."""
+    limits, flat = np.finfo(X.dtype), X.ravel(order="K")
+    with np.errstate(over="ignore"):
+        finite = math.isfinite(flat @ flat)  # quick: if all of them add up, so do some
+    most = math.sqrt(limits.max / math.prod(X.shape[i] for i in axes))
+    if not finite and (largest := np.abs(X).max()) > most:
+        raise ValueError(f"{where}: X holds {largest:.3g} and {X.dtype} cannot add up its squares, "
+                         f"expected at most {most:.3g}")
+    if eps < limits.tiny and X.size:
+        C = X - X.mean(axis=axes, keepdims=True) if centred else X
+        if (C * C).mean(axis=axes).min() < limits.tiny:
+            raise ValueError(f"{where}: eps is {eps:g} where X has {'variance' if centred else 'mean square'} 0 "
+                             f"in {X.dtype}, expected at least {limits.tiny:.3g}")
