@@ -647,17 +647,6 @@ def flag(where: str, **values) -> None:
             raise TypeError(f"{where}: {name} is {_kind(x)}, expected bool")
 
 
-def axes(where: str, axes, X) -> None:
-    """Different axes of X, with at least one entry along each."""
-    rank = X.ndim
-    if not isinstance(axes, list | tuple) or not axes or not all(map(_whole, axes)):
-        raise TypeError(f"{where}: axes is {axes!r}, expected a tuple of whole numbers")
-    if any(not -rank <= i < rank for i in axes) or len({i % rank for i in axes}) < len(axes):
-        raise ValueError(f"{where}: axes is {axes}, expected different axes of {rank}")
-    if any(X.shape[i] == 0 for i in axes):
-        raise ValueError(f"{where}: X has shape {tuple(X.shape)}, expected at least 1 entry along the axes {axes}")
-
-
 def chosen(where: str, name: str, ids, size: int) -> None:
     """A list of whole numbers in 0 … size − 1."""
     if not isinstance(ids, list | tuple | set | range | np.ndarray) or not all(map(_whole, ids)):

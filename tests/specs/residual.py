@@ -166,7 +166,7 @@ refused = refusals(
       for name, flags in (("norm_first", ("pre",)), ("residual", (False, "none")))],
     ("residual_forward", ValueError, "residual: alpha is nan, expected a finite number", X_, P_, F_, True, True, float("nan")),
     ("residual_forward", TypeError, "residual: X is list, expected a NumPy array", [1.0], P_, F_),
-    ("norm_forward", ValueError, r"layer_norm: gamma has shape \(4,\), expected \(5,\)", X_, norm_params(rng(), d=4)),
+    ("norm_forward", ValueError, r"norm: params\['gamma'\] has shape \(4,\), expected \(5,\)", X_, norm_params(rng(), d=4)),
     *DEPTHS,
     ("init_weights", ValueError, "init_weights: scheme is 'glorot', expected one of lecun, xavier, he", rng(), 2, 3, "glorot"),
     ("init_weights", ValueError, "init_weights: layers is 0, expected at least 1", rng(), 2, 3, "residual", 0),
@@ -177,11 +177,25 @@ refused_by_torch = refusals(
       for name, flags in (("norm_first", ("pre",)), ("residual", (False, "none")))],
     ("residual", ValueError, "residual: alpha is nan, expected a finite number", T_, PT_, abs, True, True, float("nan")),
     ("residual", TypeError, "residual: X is numpy.ndarray, expected a torch tensor", X_, PT_, abs),
-    ("norm", ValueError, r"layer_norm: gamma has shape \(4,\), expected \(5,\)", T_, tree.to_torch(norm_params(rng(), d=4))),
+    ("norm", ValueError, r"norm: params\['gamma'\] has shape \(4,\), expected \(5,\)", T_, tree.to_torch(norm_params(rng(), d=4))),
     *DEPTHS,
     ("init_weights", ValueError, "init_weights: scheme is 'glorot', expected one of lecun, xavier, he", 2, 3, "glorot"),
     ("init_weights", ValueError, "init_weights: d_in is 0, expected at least 1", 0, 3),
 )
+
+
+def wrong_gradients_and_sublayers_are_refused(module):
+    """Whatever NumPy would repeat in silence, in each order and with either norm."""
+    for order, rms in itertools.product(ORDERS, (False, True)):
+        X, norm, weights = inputs(2, rms=rms).values()
+        Y, cache = module.residual_forward(X, norm, sublayer(weights), *order)
+        for wrong in (Y[:1], Y[:, :1], Y[..., :1], np.stack([Y, Y]), Y[0]):
+            refusals(("residual_backward", ValueError, "^residual_backward: dY has", wrong, cache, sublayer_backward))(module)
+            said = r"residual: output of sublayer has shape .*, expected \(2, 3, 5\)"
+            refusals(("residual_forward", ValueError, said, X, norm, lambda _, wrong=wrong: (wrong, None), *order))(module)
+        _, cache = module.norm_forward(X, norm)
+        for wrong in (Y[:1], Y[:, :1], Y[..., :1], np.stack([Y, Y])):
+            refusals(("norm_backward", ValueError, "^norm_backward: dY has", wrong, cache))(module)
 
 
 def torch_orders_equal_the_other_half(module):
@@ -199,7 +213,7 @@ def torch_orders_equal_the_other_half(module):
 INVARIANTS = {
     "np.residual": [*habits(TWINS), every_order_has_the_right_slope, every_order_has_a_twin, float32_stays_and_inputs_too,
                     the_orders_are_what_they_say, an_empty_sublayer_shows_the_stream, deepnorm_numbers,
-                    weights_have_the_stated_deviation, refused],
+                    weights_have_the_stated_deviation, refused, wrong_gradients_and_sublayers_are_refused],
     "pt.residual": [torch_orders_equal_the_other_half, weights_have_the_stated_deviation, refused_by_torch],
 }
 BACK = "cache.alpha * dY + dX if cache.residual else dX"
@@ -242,7 +256,7 @@ WRONG = [
     M("np.residual.residual_forward", "invariant", "the stream summed in place",
       FORTH, "X += F if residual else 0 * F\n        " + FORTH),
     M("np.residual.residual_forward", "invariant", "α as a NumPy scalar pulls float32 up",
-      "alpha = float(alpha)", "pass"),
+      "alpha: float = 1.0,", "alpha=1.0,"),
     M("np.residual.norm_forward", "slope twin invariant", "RMSNorm for LayerNorm",
       'layer_norm_forward(X, params["gamma"], params["beta', 'rms_norm_forward(X, params["gamma'),
     M("np.residual.norm_backward", "slope twin invariant", "gradients of γ and β swapped",
@@ -270,8 +284,16 @@ WRONG = [
     M("np.residual.init_weights", "invariant", "init: uniform, of the same deviation",
       "rng.normal(scale=init_std(scheme, d_in, d_out, layers), size=(d_in, d_out",
       "(math.sqrt(12) * init_std(scheme, d_in, d_out, layers) * (rng.random((d_in, d_out)) - 0.5"),
+    M("np.residual.residual_backward", "invariant", "a gradient that repeats is let in",
+      'dY: Float[Array, "*B n d"]', 'dY: Float[Array, "..."]'),
+    M("np.residual.norm_backward", "invariant", "norm: a gradient that repeats is let in",
+      'dY: Float[Array, "*B d"]', 'dY: Float[Array, "..."]'),
+    M("np.residual.residual_forward", "invariant", "pre: a sublayer that gives one row to all",
+      'F, inner = sublayer(X_bar)\n        same_shape("residual", X.shape, **{"output of sublayer": F.shape})', "F, inner = sublayer(X_bar)"),
+    M("np.residual.residual_forward", "invariant", "post: a sublayer that gives one row to all",
+      'F, inner = sublayer(X)\n        same_shape("residual", X.shape, **{"output of sublayer": F.shape})', "F, inner = sublayer(X)"),
     M("np.residual.residual_forward", "invariant", "whatever is true is a flag",
-      'guard.flag("residual", norm_first=norm_first, residual=residual)', "pass"),
+      "norm_first: bool = True,", "norm_first=True,"),
     M("pt.residual.residual", "invariant", "the normalised x added instead of x",
       "Y = alpha * X + F", "Y = alpha * norm(X, params, eps) + F"),
     M("pt.residual.residual", "invariant", "post for pre",
@@ -286,5 +308,5 @@ WRONG = [
     M("pt.residual.init_weights", "invariant", "init: the generator not used",
       "generator=generator)", "generator=None)"),
     M("pt.residual.residual", "invariant", "whatever is true is a flag",
-      'guard.flag("residual", norm_first=norm_first, residual=residual)', "pass"),
+      "norm_first: bool = True,", "norm_first=True,"),
 ]

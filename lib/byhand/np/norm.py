@@ -50,8 +50,8 @@ def layer_norm_forward(
     X: Float[Array, "*B d"], gamma: Float[Array, " d"], beta: Float[Array, " d"], eps: NonNegative = 1e-5
 ) -> tuple[Float[Array, "*B d"], NormCache]:
     """Each token by itself, over its features (Ba et al. 2016)."""
-    X_hat, (_, s, _) = standardize_forward(X, (-1,), eps)
-    return X_hat * gamma + beta, NormCache(X_hat, s, gamma)  # (6.4)
+    X_hat, standard = standardize_forward(X, (-1,), eps)
+    return X_hat * gamma + beta, NormCache(X_hat, standard.s, gamma)  # (6.4)
 
 
 @checked
