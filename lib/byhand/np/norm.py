@@ -142,7 +142,7 @@ def batch_norm_forward(
         s = np.sqrt(running["var"] + eps)
         X_hat = (X - running["mean"]) / s  # (6.22)
         return X_hat * gamma + beta, BatchNormCache(StandardizeCache(X_hat, s, ()), X_hat, gamma, running)
-    at_least("batch_norm", 2, **{"number of tokens": X.size // X.shape[-1]})
+    at_least("batch_norm", 2, **{"number of tokens of X": X.size // X.shape[-1]})
     axes = tuple(range(X.ndim - 1))
     X_hat, standard = standardize_forward(X, axes, eps)  # (6.6)
     now = {"mean": X.mean(axis=axes), "var": X.var(axis=axes, ddof=1)}

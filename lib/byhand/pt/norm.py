@@ -61,7 +61,7 @@ def batch_norm(
     """Each feature, over every token of the batch (Ioffe and Szegedy 2015); `running` is read, and not changed."""
     rows = X.reshape(-1, X.shape[-1])
     if training:
-        at_least("batch_norm", 2, **{"number of tokens": len(rows)})
+        at_least("batch_norm", 2, **{"number of tokens of X": len(rows)})
     mean, var = running["mean"].clone(), running["var"].clone()
     return F.batch_norm(rows, mean, var, gamma, beta, training, momentum, eps).reshape(X.shape)
 
