@@ -1,5 +1,7 @@
 """Files that are written whole or not at all, and folders that several processes use at a time."""
 
+import hashlib
+import json
 import os
 import secrets
 import stat
@@ -66,3 +68,8 @@ class Locked:
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None
+
+
+def seal(body: dict) -> str:
+    """The digest that a JSON file states of what else it says, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

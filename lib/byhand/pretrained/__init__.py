@@ -119,7 +119,7 @@ def load_minilm() -> Loaded:
         segments=theirs["type_vocab_size"], eps=theirs["layer_norm_eps"], position="learned", norm_first=False,
         embedding_norm=True)
     state = tree.flatten(load_safetensors(folder / "model.safetensors"))
-    return from_hf_bert(state), config, WordPieceTokenizer.load(folder / "tokenizer.json")
+    return from_hf_bert(state), config, WordPieceTokenizer.from_hf(folder / "tokenizer.json")
 
 
 def load_smollm2() -> Loaded:
