@@ -87,11 +87,10 @@ def bare(node: ast.stmt) -> str:
 
 
 def library(stems) -> dict[str, list[str]]:
-    """Name → the bare code of that name, in each half that has it."""
+    """Name → the bare code of that name, in each half that has it; of a stem that is a folder, in each of its files."""
     found: dict[str, list[str]] = {}
-    for path in (LIBRARY / place / f"{stem}.py" for stem in stems for place in ("", "np", "pt")):
-        if not path.exists():
-            continue
+    for path in (p for stem in stems for name in (f"{stem}.py", f"np/{stem}.py", f"pt/{stem}.py", f"{stem}/*.py")
+                 for p in LIBRARY.glob(name)):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found.setdefault(node.name, []).append(bare(node))
@@ -203,6 +202,12 @@ def test_a_later_wrong_definition_is_found():
     assert different([("code", RIGHT), ("code", wrong)], ["softmax"]) == ["softmax_backward"]
     assert different([("code", "class SoftmaxCache(NamedTuple):\n    A: object")], ["softmax"]) == []
     assert different([("code", "class SoftmaxCache(NamedTuple):\n    B: object")], ["softmax"]) == ["SoftmaxCache"]
+
+
+def test_the_files_of_a_folder_are_held_too():
+    join = library(["text"])["_join"][0]
+    assert different([("code", join)], ["text"]) == []
+    assert different([("code", join.replace("i += 2", "i += 1"))], ["text"]) == ["_join"]
 
 
 def test_a_function_left_out_is_found():

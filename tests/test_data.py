@@ -1,5 +1,9 @@
 """The data sets are what the chapters say they are, and come from the disk alone."""
 
+import tempfile
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
 import pytest
 from byhand import data
@@ -97,6 +101,78 @@ def other_numbers_are_refused(module):
             module.number_words(*arguments)
 
 
+def damaged_copies_are_refused(module):
+    """Each loader, of a copy with one bit changed or the end cut off: the file is named, and the other sets load."""
+    r = np.random.default_rng(0)
+    sets = {"glove": "glove_subset.npz", "senses": "senses.tsv", "novel": "prose_pride_and_prejudice.txt.xz"}
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BYHAND_DATA", folder)
+        for load, name in sets.items():
+            right, path = (HERE / name).read_bytes(), Path(folder) / name
+            for place in r.integers(len(right), size=6).tolist():
+                flipped = right[:place] + bytes([right[place] ^ 1 << int(r.integers(8))]) + right[place + 1:]
+                for damaged in (flipped, right[:place], b""):
+                    path.write_bytes(damaged)
+                    with pytest.raises(ValueError, match=f"data: .*{name} is damaged or another version"):
+                        getattr(module, load).__wrapped__()
+            path.write_bytes(right.replace(b"\n", b"\r\n") if name.endswith(".tsv") else right)
+            getattr(module, load).__wrapped__()  # with the line ends of Windows, where it is text
+
+
+def windows_are_of_the_text(module):
+    """Each row is a place of the text, the targets are one token later, and both are int64 whatever the text is."""
+    r = np.random.default_rng(1)
+    for kind in (np.uint8, np.uint16, np.int32, np.int64):
+        text = r.permutation(200).astype(kind)
+        inputs, targets = module.random_windows(text, 7, 50, r)
+        assert inputs.shape == targets.shape == (50, 7) and inputs.dtype == targets.dtype == np.int64
+        for row, after in zip(inputs, targets, strict=True):
+            start = text.tolist().index(row[0])
+            assert row.tolist() == text[start:start + 7].tolist()
+            assert after.tolist() == text[start + 1:start + 8].tolist()
+    before = r.bit_generator.state
+    assert np.array_equal(module.random_windows(text, 7, 50, np.random.default_rng(3))[0],
+                          module.random_windows(text, 7, 50, np.random.default_rng(3))[0])
+    assert r.bit_generator.state == before  # the caller's source of randomness alone
+
+
+def windows_start_everywhere(module):
+    """At the first token and at the last place, where the last target is the last token; all equally often."""
+    text = np.arange(12, dtype=np.uint16)
+    inputs, targets = module.random_windows(text, 4, 8000, np.random.default_rng(2))
+    starts = np.bincount(inputs[:, 0], minlength=12)
+    assert (starts[8:] == 0).all() and starts[:8].min() > 850 and starts[:8].max() < 1150 and targets.max() == 11
+    inputs, targets = module.random_windows(text[:5], 4, 9, np.random.default_rng(2))
+    assert (inputs == [0, 1, 2, 3]).all() and (targets == [1, 2, 3, 4]).all()
+
+
+def windows_of_a_file_are_read_alone(module):
+    """A text on the disk stays there: of 40 MB hardly anything is in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "text.bin"
+        np.arange(20_000_000, dtype=np.uint16).tofile(path)
+        text = np.memmap(path, np.uint16, mode="r")
+        tracemalloc.start()
+        inputs, targets = module.random_windows(text, 8, 64, np.random.default_rng(4))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert ((inputs + 1) % 65536 == targets).all() and type(inputs) is np.ndarray and peak < 200_000
+
+
+def wrong_windows_are_refused(module):
+    rng, text = np.random.default_rng(0), np.arange(9)
+    for arguments, error, says in [((text, 9, 2, rng), ValueError, "ids has 9 tokens, expected more than n = 9"),
+                                   ((text * 1.0, 3, 2, rng), TypeError, "ids is float64 .9,., expected an array of"),
+                                   ((text[None], 3, 2, rng), TypeError, "ids is int64 .1, 9., expected"),
+                                   (([1, 2, 3], 2, 2, rng), TypeError, "ids is list, expected an array"),
+                                   ((text > 3, 3, 2, rng), TypeError, "ids is bool .9,., expected an array of"),
+                                   ((text, 0, 2, rng), ValueError, "n is 0"),
+                                   ((text, 2, 0, rng), ValueError, "batch is 0"),
+                                   ((text, 2.0, 2, rng), TypeError, "n is float")]:
+        with pytest.raises(error, match=f"random_windows: {says}"), as_shipped():
+            module.random_windows(*arguments)
+
+
 def the_folder_can_be_named(module):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BYHAND_DATA", str(HERE / "licenses"))
@@ -108,7 +184,8 @@ def the_folder_can_be_named(module):
 
 PROPERTIES = [glove_is_whole, glove_cannot_be_changed, words_and_vectors_belong_together, rows_come_in_the_order_asked,
               an_unknown_word_is_named, sixty_sentences, the_novel_is_whole, numbers_are_said_right,
-              other_numbers_are_refused, the_folder_can_be_named]
+              other_numbers_are_refused, the_folder_can_be_named, damaged_copies_are_refused, windows_are_of_the_text,
+              windows_start_everywhere, windows_of_a_file_are_read_alone, wrong_windows_are_refused]
 
 
 @pytest.mark.parametrize("holds", PROPERTIES)
@@ -142,8 +219,8 @@ WRONG = [
     (sixty_sentences, "lines[1:]", "lines"),
     (sixty_sentences, "for word, sense, other, sentence in rows",
      "for word, other, sense, sentence in rows if word != 'bank'"),
-    (the_novel_is_whole, ".read_bytes()).decode()", ".read_bytes()).decode().strip()"),
-    (the_novel_is_whole, ".read_bytes()).decode()", ".read_bytes())"),
+    (the_novel_is_whole, 'txt.xz")).decode()', 'txt.xz")).decode().strip()'),
+    (the_novel_is_whole, 'txt.xz")).decode()', 'txt.xz"))'),
     (the_novel_is_whole, "@functools.cache\ndef novel", "def novel"),
     (numbers_are_said_right, '"ein" if n == 1 and not last else GERMAN[n]', "GERMAN[n]"),
     (numbers_are_said_right, "_german(units, False)", "_german(units)"),
@@ -153,6 +230,19 @@ WRONG = [
     (other_numbers_are_refused, 'if language not in ("en", "de"):', "if False:"),
     (the_folder_can_be_named, 'os.environ.get("BYHAND_DATA") or ', ""),
     (the_folder_can_be_named, "if not folder.is_dir():", "if False:"),
+    (damaged_copies_are_refused, "if hashlib.sha256(data).hexdigest() != SHA256[name]:", "if False:"),
+    (damaged_copies_are_refused, 'data.replace(b"\\r\\n", b"\\n")', "data"),
+    (windows_are_of_the_text, ".astype(np.int64)", ""),
+    (windows_are_of_the_text, "rows[:, 1:]", "rows[:, :-1]"),
+    (windows_are_of_the_text, "rng.integers(", "np.random.default_rng().integers("),
+    (windows_start_everywhere, "len(ids) - n, size", "len(ids) - n - 1, size"),
+    (windows_start_everywhere, "len(ids) - n, size", "len(ids) - n + 1, size"),
+    (windows_start_everywhere, "rng.integers(len(ids) - n, size=batch)",
+     "rng.integers((len(ids) - n) // n + 1, size=batch) * n"),
+    (windows_of_a_file_are_read_alone, "np.asarray(ids[", "np.asarray(np.array(ids)["),
+    (wrong_windows_are_refused, "if len(ids) <= n:", "if len(ids) < n:"),
+    (wrong_windows_are_refused, 'or ids.dtype.kind not in "iu"', 'or ids.dtype.kind not in "iub"'),
+    (wrong_windows_are_refused, "not isinstance(ids, np.ndarray) or ids.ndim", "ids.ndim"),
 ]
 
 

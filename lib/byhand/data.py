@@ -1,13 +1,18 @@
-"""The data sets of book/data, read from disk; nothing is downloaded. Sources and licences: book/data/LICENSES.md."""
+"""The data sets of book/data, read from disk; nothing is downloaded. Sources and licences: book/data/LICENSES.md.
+
+And random windows of a text of one's own.
+"""
 
 import functools
+import hashlib
+import io
 import lzma
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64, Integer
 from numpy import ndarray as Array
 
 from byhand import guard
@@ -21,6 +26,25 @@ def data_dir() -> Path:
             f"data_dir: no folder {folder}; install byhand from a checkout with `pip install -r requirements.txt`, "
             "or let BYHAND_DATA name a copy of book/data")
     return folder
+
+
+SHA256 = {  # of each file, line ends as Unix has them
+    "glove_subset.npz": "2befa9189367248d1ea826b82d0b699c276c8a8dc0bc65070d8c262c914589c8",
+    "senses.tsv": "f6315e1a48b98592d0548d83a5bfa3af088d65c61f9a713c61498e331c5713a7",
+    "prose_pride_and_prejudice.txt.xz": "75ab4e1eb12e3648bd63293f7e1d14605f2f525e09bbe9c559669c05d3822df2",
+}
+
+
+def _read(name: str) -> bytes:
+    """The bytes of a data set, as they were published; a copy that differs is refused."""
+    path = data_dir() / name
+    data = path.read_bytes()
+    if name.endswith(".tsv"):
+        data = data.replace(b"\r\n", b"\n")  # git may have written Windows' own
+    if hashlib.sha256(data).hexdigest() != SHA256[name]:
+        raise ValueError(f"data: {path} is damaged or another version: its SHA-256 is not {SHA256[name][:12]}…; "
+                         "restore it with git, or let BYHAND_DATA name a whole copy of book/data")
+    return data
 
 
 class WordVectors(NamedTuple):
@@ -44,7 +68,7 @@ def _places(words: tuple[str, ...]) -> dict[str, int]:
 @functools.cache
 def glove() -> WordVectors:
     """GloVe 6B, 50 wide: the 10,000 most frequent words and 161 rarer ones (Pennington et al. 2014)."""
-    with np.load(data_dir() / "glove_subset.npz", allow_pickle=False) as file:
+    with np.load(io.BytesIO(_read("glove_subset.npz")), allow_pickle=False) as file:
         words = tuple(file["words"].tobytes().decode().split("\n"))
         vectors = file["vectors"].astype(np.float32)
     vectors.flags.writeable = False
@@ -61,7 +85,7 @@ class Sense(NamedTuple):
 @functools.cache
 def senses() -> tuple[Sense, ...]:
     """Sixty short sentences around five words of two senses, six for each sense; every word has a GloVe vector."""
-    lines = (data_dir() / "senses.tsv").read_text(encoding="utf-8").splitlines()
+    lines = _read("senses.tsv").decode().splitlines()
     rows = (line.split("\t") for line in lines[1:])
     return tuple(Sense(word, sense, other, tuple(sentence.split())) for word, sense, other, sentence in rows)
 
@@ -114,4 +138,24 @@ def _german(n: int, last: bool = True) -> str:
 @functools.cache
 def novel() -> str:
     """Jane Austen, Pride and Prejudice (1813): 680,738 characters, all of them ASCII, one paragraph a line."""
-    return lzma.decompress((data_dir() / "prose_pride_and_prejudice.txt.xz").read_bytes()).decode()
+    return lzma.decompress(_read("prose_pride_and_prejudice.txt.xz")).decode()
+
+
+def random_windows(
+    ids: Integer[Array, " t"], n: int, batch: int, rng: np.random.Generator
+) -> tuple[Int64[Array, "batch n"], Int64[Array, "batch n"]]:
+    """`batch` windows of n tokens at random places of a text, and as targets the same, one token later.
+
+    Every start from 0 to t − n − 1 is equally likely, so that the last target may be the last token. The text may be
+    of any integer type and on disk (np.memmap, np.load with mmap_mode): only the windows are read.
+    """
+    guard.count("random_windows", n=n)
+    guard.count("random_windows", batch=batch)
+    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu":
+        got = f"{ids.dtype} {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
+        raise TypeError(f"random_windows: ids is {got}, expected an array of whole numbers, one axis")
+    if len(ids) <= n:
+        raise ValueError(f"random_windows: ids has {len(ids)} tokens, expected more than n = {n}")
+    starts = rng.integers(len(ids) - n, size=batch)
+    rows = np.asarray(ids[starts[:, None] + np.arange(n + 1)]).astype(np.int64)
+    return rows[:, :-1], rows[:, 1:]

@@ -637,7 +637,7 @@ INVARIANTS = {"io.checkpoint": [
 
 WRONG = [
     M("io.checkpoint.save_checkpoint", "invariant", "JSON written in place",
-      '            write_whole(path, json.dumps(body | {"seal": _seal(body)}, indent=1).encode())', '            path.write_text(json.dumps(body | {"seal": _seal(body)}, indent=1))'),
+      '            write_whole(path, json.dumps(body | {"seal": seal(body)}, indent=1).encode())', '            path.write_text(json.dumps(body | {"seal": seal(body)}, indent=1))'),
     M("io.checkpoint.save_checkpoint", "invariant", "JSON before the data",
       "            write_whole(file, data)\n", '            write_whole(path, b"{}")\n            write_whole(file, data)\n'),
     M("io.checkpoint.save_checkpoint", "invariant", "data under a name that the next save of the step takes again",

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from byhand import guard
-from byhand.io.files import Locked, sync_folder, write_whole
+from byhand.io.files import Locked, seal, sync_folder, write_whole
 from byhand.io.safetensors import decode, encode
 from byhand.tree import flatten, map_tree
 
@@ -78,7 +78,7 @@ def save_checkpoint(folder: str | Path, step: int, trees: dict, meta: dict | Non
         try:
             write_whole(file, data)
             sync_folder(folder)  # the data are on the disk before anything names them
-            write_whole(path, json.dumps(body | {"seal": _seal(body)}, indent=1).encode())
+            write_whole(path, json.dumps(body | {"seal": seal(body)}, indent=1).encode())
         except BaseException:
             if not _is_named(path, file.name):
                 file.unlink(missing_ok=True)
@@ -183,10 +183,6 @@ def _plain(where, name, value):
     return json.loads(text, object_pairs_hook=apart)
 
 
-def _seal(body):
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-
-
 def _remove_older(folder, step, keep):
     """JSON first: data without it are no checkpoint, while it without its data would be a damaged one."""
     older = [s for s in checkpoints(folder) if s < step]
@@ -232,7 +228,7 @@ def _body(path):
     """What the JSON of a checkpoint says; ValueError, with what is wrong, unless it is what was written."""
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-        seal, got = body.pop("seal"), _seal(body)
+        stated, got = body.pop("seal"), seal(body)
     except FileNotFoundError:
         if path.is_symlink():
             raise ValueError(f"{path} is a link to nothing, expected a file") from None
@@ -241,7 +237,7 @@ def _body(path):
         raise ValueError(f"{path} is a folder, expected a file") from None
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise ValueError(f"{path} is damaged or cut short ({error})") from error
-    if seal != got:
+    if stated != got:
         raise ValueError(f"{path} is damaged: it has not the digest that it states")
     if body.get("format") != FORMAT:
         raise ValueError(f"{path} has format {body.get('format')}, expected {FORMAT}")

@@ -31,7 +31,7 @@ class Tokenizer:
         """
         return chain.from_iterable(in_parts(chunks, lambda text, more: self._encode(text, special, more)))
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable) -> str:
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
@@ -95,7 +95,7 @@ class Tokenizer:
     def _special_pattern(self) -> re.Pattern:
         return re.compile("|".join(map(re.escape, sorted(self.specials, key=len, reverse=True))))  # longest first
 
-    def _check_ids(self, ids: Iterable[int]) -> list[int]:
+    def _check_ids(self, ids: Iterable) -> list[int]:
         if isinstance(ids, str):
             raise TypeError(f"{type(self).__name__}: ids is the string {ids!r}, expected whole numbers")
         ids, size = [whole(type(self).__name__, i) for i in ids], len(self)

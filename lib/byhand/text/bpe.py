@@ -124,7 +124,7 @@ class BPETokenizer(Tokenizer):
         for piece in pieces:
             ids += self._encode_piece(piece)
         if rest and len(rest[0]) >= streams.BLOCK:  # a word that does not end
-            begun, length = self._begin_piece(rest[0][:-1])  # of white space the last may go to the next word
+            begun, length = self._begin_piece(rest[0])
             ids += begun
             used += length
         return ids, used
@@ -170,7 +170,7 @@ class BPETokenizer(Tokenizer):
                 found[token] = new
         return found
 
-    def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
+    def decode(self, ids: Iterable, errors: str = "replace") -> str:
         """The text of the ids. Where they stop inside a character: U+FFFD, or ValueError with errors="strict"."""
         if errors not in ("replace", "strict"):
             raise ValueError(f"{type(self).__name__}: errors is {errors!r}, expected 'replace' or 'strict'")

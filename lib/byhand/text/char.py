@@ -49,7 +49,7 @@ class CharTokenizer(Tokenizer):
             raise ValueError(f"CharTokenizer: text holds {c!r} (U+{ord(c):04X}), "
                              f"expected the {len(self.ids)} characters that it was made from") from None
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable) -> str:
         """The text of the ids."""
         return "".join(self.tokens[i] for i in self._check_ids(ids))
 

@@ -110,7 +110,7 @@ def border_stays(
     The beginning of an encoding, up to any of its borders, is the encoding of that beginning; and tokens in a row are
     an encoding if each two neighbours are one (`joins_alone`). However the text goes on, the last border in what is
     known lies less than `longest` bytes before its end. If each prefix that ends there has an encoding that goes
-    through this border, all continuations do. `before` is the token in front of it.
+    through this border, all continuations do. `before` is the token in front of it; `data` not shorter than `longest`.
     """
     last, sizes = {0: before}, sorted({len(token) for token in token_of})
     for end in range(1, len(data) + 1):

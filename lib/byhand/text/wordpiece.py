@@ -39,18 +39,18 @@ class WordPieceTokenizer(Tokenizer):
         Words with characters for which there is no room, the rarest, are not learned from; such words become [UNK].
         """
         guard.count("WordPieceTokenizer", low=len(cls.SPECIALS) + 1, vocab_size=vocab_size)
-        library = _tokenizers()
-        inner = library.Tokenizer(library.models.WordPiece(unk_token="[UNK]"))
-        inner.normalizer = library.normalizers.BertNormalizer(lowercase=lowercase)
-        inner.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
-        inner.decoder = library.decoders.WordPiece(prefix="##")
-        new, words = cls(inner), Counter()
+        library, words = _tokenizers(), Counter()
+        new = cls(_empty(library, {}, lowercase))
         for text in streams.in_parts(chunks, new._up_to_border):
             words.update(new._words(text))
         words = _spelled(words, vocab_size - len(cls.SPECIALS))
+        # Named beforehand, as if they were special: else each run numbers them, and breaks ties, in another way.
+        letters = sorted({*"".join(words)}) + sorted({f"##{c}" for word in words for c in word[1:]})
         trainer = library.trainers.WordPieceTrainer(
-            vocab_size=vocab_size, special_tokens=list(cls.SPECIALS), show_progress=False)
-        inner.train_from_iterator(chain.from_iterable(repeat(word, n) for word, n in words.items()), trainer=trainer)
+            vocab_size=vocab_size, special_tokens=[*cls.SPECIALS, *letters], show_progress=False)
+        new.inner.train_from_iterator(chain.from_iterable(map(repeat, words, words.values())), trainer=trainer)
+        inner = _empty(library, new.inner.get_vocab(), lowercase)
+        inner.add_special_tokens(list(cls.SPECIALS))
         return cls(inner)
 
     @classmethod
@@ -89,7 +89,7 @@ class WordPieceTokenizer(Tokenizer):
         words = [*self._words(text)]
         return len(words) == 1 and len(words[0]) > self.inner.model.max_input_chars_per_word
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable) -> str:
         """The words of the ids, one space between two."""
         return self.inner.decode(self._check_ids(ids), skip_special_tokens=False)
 
@@ -127,6 +127,15 @@ def _spelled(words: Counter, room: int) -> Counter:
             break
         known.add(c)
     return Counter({word: n for word, n in words.items() if known.issuperset(word)})
+
+
+def _empty(library, vocab: dict[str, int], lowercase: bool):
+    """A tokenizer of the library, as BERT's but for its vocabulary."""
+    inner = library.Tokenizer(library.models.WordPiece(vocab, unk_token="[UNK]"))
+    inner.normalizer = library.normalizers.BertNormalizer(lowercase=lowercase)
+    inner.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    inner.decoder = library.decoders.WordPiece(prefix="##")
+    return inner
 
 
 def _tokenizers():
