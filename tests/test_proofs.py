@@ -14,9 +14,9 @@ def pytest_generate_tests(metafunc):
     """Reads the tables when tests are collected, and of the chosen stems only."""
     rows = []
     for stem in metafunc.config.getoption("stem") or proofs.stems():
-        table, together = proofs.table(stem), pytest.mark.xdist_group(f"proofs of {stem}")
+        table = proofs.table(stem)
         for values, name in ROWS.get(metafunc.function.__name__, lambda table: [((table.stem,), table.stem)])(table):
-            rows.append(pytest.param(*values, id=name, marks=together))
+            rows.append(pytest.param(*values, id=name))
     metafunc.parametrize(metafunc.fixturenames, rows)
 
 
