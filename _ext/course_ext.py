@@ -38,6 +38,21 @@ def describe(app, pagename, templatename, context, doctree):
         context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{escape(text)}">\n'
 
 
+def share_menu(app, pagename, templatename, context, doctree):
+    """The menu beside a listing of a source file is the same in each folder: made once, not for each of 73 files."""
+    if not pagename.startswith("_modules/"):
+        return
+    made, make, depth = vars(app).setdefault("course_menus", {}), context["toctree"], pagename.count("/")
+
+    def toctree(**options):
+        key = (depth, *sorted(options.items()))
+        if key not in made:
+            made[key] = make(**options)
+        return made[key]
+
+    context["toctree"] = toctree
+
+
 def tidy(app, pagename, templatename, context, doctree):
     """Drop scripts that stand twice on a page, and all of thebe, whose code is fetched from another site."""
     seen, kept = set(), []
@@ -216,6 +231,7 @@ def setup(app):
     app.connect("doctree-resolved", link_mentions)
     app.connect("doctree-resolved", keep_punctuation)
     app.connect("html-page-context", describe, priority=100)
+    app.connect("html-page-context", share_menu, priority=100)
     app.connect("html-page-context", tidy, priority=900)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -158,6 +158,7 @@ def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
         document.querySelectorAll("pre span, dt.sig span").forEach((word) => {  // to be read, it is plain text
             if (word.getAttributeNames().every((a) => a === "class")) word.replaceWith(...word.childNodes);
         });
+        window.dispatchEvent(new Event("resize"));  // its widths are others now: the page's script looks again
         const every = await axe.run(document, {
             resultTypes, runOnly: tags,
             rules: {"label-content-name-mismatch": {enabled: true}, "color-contrast": {enabled: false}},

@@ -111,7 +111,24 @@ def punctuation_stays_with_its_formula(module):
     assert together(module, x(), nodes.literal("", ",")) == []
 
 
+def listings_share_a_menu_in_each_folder(module):
+    app, calls = SimpleNamespace(), []
+
+    def menu_of(page, **options):
+        context = {"toctree": lambda **options: calls.append(page) or f"made for {page} {options}"}
+        module.share_menu(app, page, "page.html", context, None)
+        return context["toctree"](**options)
+
+    for page in ("_modules/byhand/np/norm", "_modules/byhand/np/mask"):
+        assert menu_of(page, collapse=False) == "made for _modules/byhand/np/norm {'collapse': False}"
+    assert "{'collapse': True}" in menu_of("_modules/byhand/np/mask", collapse=True)
+    assert "made for _modules/byhand/tree " in menu_of("_modules/byhand/tree", collapse=False)  # its links are shorter
+    assert "made for book/a " in menu_of("book/a") and "made for book/b " in menu_of("book/b")  # each marks itself
+    assert len(calls) == 5
+
+
 CHECKS = [chapters_are_links, lists_and_ranges_link_each_number, chapters_to_come_are_plain,
+          listings_share_a_menu_in_each_folder,
           only_the_first_of_a_section_is_a_link, sections_lead_to_their_place, a_link_that_names_a_section_goes_there,
           code_and_formulas_are_left_alone, punctuation_stays_with_its_formula]
 
@@ -122,6 +139,10 @@ def test_the_extension(check):
 
 
 WRONG = [
+    ("no menu is shared", listings_share_a_menu_in_each_folder, "if key not in made:", "if True:"),
+    ("one menu at any depth", listings_share_a_menu_in_each_folder, "key = (depth,", "key = (0,"),
+    ("one menu whatever is asked", listings_share_a_menu_in_each_folder, "*sorted(options.items()))", ")"),
+    ("chapters share one too", listings_share_a_menu_in_each_folder, '"_modules/"', '""'),
     ("every mention is a link", only_the_first_of_a_section_is_a_link, "((section, to) in seen or ", "(False or "),
     ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
     ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),
