@@ -256,30 +256,6 @@ def additive(where: str, Q, K, tree) -> None:
 POSITIONS = ("none", "rope", "rope_half", "alibi", "relative")  # what attention itself can know of places
 
 
-def multihead(
-    where: str, X, M, tree, heads: int, kv_heads: int, position: str = "none", half: str = "array"
-) -> None:
-    """Tokens X (*B, n, d), memory M (*B, m, d_m) and the parameters of `heads` heads over `kv_heads` keys, values."""
-    FLOATING[half](where, 2, X=X, M=M)
-    if M.shape[:-2] != X.shape[:-2]:
-        raise ValueError(f"{where}: M has leading axes {tuple(M.shape[:-2])} but X has {tuple(X.shape[:-2])}")
-    groups(where, heads, kv_heads)
-    if position not in POSITIONS:
-        raise ValueError(f"{where}: position is {position!r}, expected one of {', '.join(POSITIONS)}")
-    if position != "none" and X.shape[-2] != M.shape[-2]:
-        raise ValueError(f"{where}: position is {position!r} with {X.shape[-2]} queries and {M.shape[-2]} keys, "
-                         "expected as many of each")
-    names = [f"{kind}_{name}" for name in "qkvo" for kind in "Wb"]
-    relative = ["table"] if position == "relative" else []
-    params(where, tree, names + relative, names[1::2], X=X)
-    q, v, o = (tree[f"W_{name}"].shape[-1] for name in "qvo")
-    multiple(where, heads, **{"width of W_q": q})
-    multiple(where, kv_heads, **{"width of W_v": v})
-    k, joined = q // heads * kv_heads, v // kv_heads * heads
-    shapes(where, tree, W_q=(X.shape[-1], q), b_q=(q,), W_k=(M.shape[-1], k), b_k=(k,), W_v=(M.shape[-1], v), b_v=(v,),
-           W_o=(joined, o), b_o=(o,), table=(heads, *tree["table"].shape[1:]) if relative else ())
-
-
 def groups(where: str, heads: int, kv_heads: int) -> None:
     """As many key-value heads as can each serve the same number of heads."""
     count(where, heads=heads, kv_heads=kv_heads)
@@ -654,15 +630,6 @@ def chosen(where: str, name: str, ids, size: int) -> None:
     for i in ids:
         if not 0 <= i < size:
             raise ValueError(f"{where}: {name} holds {i}, expected whole numbers from 0 to {size - 1}")
-
-
-def head_sum(where: str, X, tree, half: str = "array") -> None:
-    """Tokens X (*B, n, d) and heads {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}."""
-    FLOATING[half](where, 2, X=X)
-    params(where, tree, ["U_q", "U_k", "V"], X=X)
-    FLOATING[half](where, 3, **{f"params[{name!r}]": x for name, x in tree.items()})
-    (H, d, k), d_o = (tree["U_q"].shape[0], X.shape[-1], tree["U_q"].shape[-1]), tree["V"].shape[-1]
-    shapes(where, tree, U_q=(H, d, k), U_k=(H, d, k), V=(H, d, d_o))
 
 
 def _whole(x) -> bool:

@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """Multi-head attention: slopes, twins, torch's own layer with the same weights, and what heads may and may not mix."""
 
+import itertools
+
 import numpy as np
 import torch
 from byhand import tree
@@ -47,7 +49,10 @@ def placed_params(rng, position, kv_heads=HEADS):
 
 
 def placed_cases(rng):
-    """Self-attention that knows positions; tokens and memory are two arrays here, so that each has its gradient."""
+    """Self-attention that knows positions; tokens and memory are two arrays here, so that each has its gradient.
+
+    The second time tokens stand at places of their own: one row for all, or one for each sequence, repeats and gaps in it.
+    """
     for i, position in enumerate(POSITIONS):
         lead = LEAD[2 + i % 3]
         inputs = {"X": rng.normal(size=(*lead, 6, D)), "M": rng.normal(size=(*lead, 6, D)),
@@ -55,6 +60,12 @@ def placed_cases(rng):
         yield Case(f"{position}, rank {2 + i % 3}", inputs, {
             "heads": HEADS, "kv_heads": (4, 2, 1, 2)[i], "mask": mask_of(("random", "shared")[i % 2], rng, lead, 6, 6),
             "position": position, "rope_theta": (30.0, 10000.0)[i % 2]})
+    for i, position in enumerate(POSITIONS):
+        lead = LEAD[2 + (i + 1) % 3]
+        inputs = {"X": rng.normal(size=(*lead, 5, D)), "M": rng.normal(size=(*lead, 5, D)), "params": placed_params(rng, position)}
+        yield Case(f"{position}, places, rank {2 + (i + 1) % 3}", inputs, {
+            "heads": HEADS, "mask": mask_of("random", rng, lead, 5, 5) if i % 2 else None, "position": position, "rope_theta": 30.0,
+            "positions": rng.integers(0, 9, size=(*lead, 5) if i else 5), "is_causal": i > 1})
 
 
 def multihead_and_placed_cases(rng):
@@ -231,6 +242,77 @@ def places_count_only_by_their_distance(module):
         assert np.abs(turned - attend(tokens, None)).max() > 1e-3, f"{position}: order is not seen"
 
 
+def kinds(rng):
+    """Parameters for every kind of position, with fewer key-value heads than heads."""
+    return {position: placed_params(rng, position, 2) for position in ("none", *POSITIONS)}
+
+
+def attend(module, X, params, mask=None, position="none", positions=None, is_causal=False):
+    """Self-attention in either half, on NumPy arrays."""
+    if "np" in module.__name__:
+        return module.multihead_forward(X, X, params, HEADS, 2, mask, position, 30.0, positions, is_causal)[0]
+    x, mask, positions = (None if a is None else torch.tensor(a) for a in (X, mask, positions))
+    return module.multihead(x, x, tree.to_torch(params), HEADS, 2, mask, position, 30.0, positions, is_causal).numpy()
+
+
+def causal_and_a_mask_hold_together(module):
+    """For every kind of position and of mask: is_causal is one more mask, and neither takes the other's place."""
+    X, causal = normal(2, 6, D), np.tri(6, dtype=bool)
+    masks = {"none": None, "shared": rng().random((6, 6)) < 0.6, "padding": np.arange(6) < np.array([6, 4])[:, None, None],
+             "random": rng().random((2, 6, 6)) < 0.6, "per head": rng().random((2, HEADS, 6, 6)) < 0.6}
+    for position, params in kinds(rng()).items():
+        for kind, mask in masks.items():
+            both = causal if mask is None else mask & causal
+            near(attend(module, X, params, mask, position, is_causal=True), attend(module, X, params, both, position), f"{position}, {kind}")
+
+
+def padding_on_the_left_is_not_seen(module):
+    """Sequences of several lengths, each ending in the last column and placed from 0 on: as each alone."""
+    lengths, n = (6, 4, 1), 6
+    tokens = normal(3, n, D)
+    mask = np.arange(n) >= n - np.array(lengths)[:, None, None]
+    positions = np.maximum(np.arange(n) - (n - np.array(lengths)[:, None]), 0)
+    for position, params in kinds(rng()).items():
+        for is_causal in (False, True):
+            together = attend(module, tokens, params, mask, position, positions, is_causal)
+            for b, length in enumerate(lengths):
+                alone = attend(module, tokens[b:b + 1, n - length:], params, None, position, None, is_causal)
+                near(together[b:b + 1, n - length:], alone, f"{position}, {length} tokens")
+
+
+def packed_sequences_do_not_meet(module):
+    """Several sequences in one row: a block-diagonal mask and places that begin again: as each alone."""
+    lengths, X = (3, 1, 4), normal(2, 8, D)
+    ends = np.cumsum((0, *lengths))
+    number = np.repeat(np.arange(3), lengths)
+    mask, positions = number[:, None] == number, np.arange(8) - ends[number]
+    for position, params in kinds(rng()).items():
+        for places in (positions, np.stack([positions, positions])):
+            together = attend(module, X, params, mask, position, places, True)
+            for a, b in itertools.pairwise(ends):
+                near(together[:, a:b], attend(module, X[:, a:b], params, None, position, None, True), f"{position}, columns {a} to {b}")
+
+
+def only_distances_of_places_count(module):
+    """Every token moved by the same number of places: nothing changes, and a sequence with a gap is another one."""
+    X, places = normal(2, 6, D), np.array([[0, 1, 2, 3, 4, 5], [0, 2, 3, 4, 7, 9]])
+    for position, params in kinds(rng()).items():
+        near(attend(module, X, params, None, position, places + 5), attend(module, X, params, None, position, places), f"{position}: moved")
+        near(attend(module, X[:1], params, None, position), attend(module, X, params, None, position, places)[:1], f"{position}: in a row")
+        gap = np.abs(attend(module, X, params, None, position, places) - attend(module, X, params, None, position)).max(axis=(1, 2))
+        assert gap[0] < 1e-12 and (gap[1] > 1e-3) == (position != "none"), f"{position}: a gap moved the output by {gap}"
+
+
+def wrong_gradients_are_refused(module):
+    """Whatever NumPy would repeat in silence."""
+    assert module.merge_heads(np.ones((0, 4, 3, 2))).shape == (0, 3, 8), "a batch of nothing"
+    for name, arguments in (("multihead", (X_, M_, P_, HEADS)), ("head_sum", (X_, S_)),
+                            ("biased_attention", (X_, normal(2, 7, D), normal(2, 7, 4), normal(3, 7)))):
+        out, cache = getattr(module, f"{name}_forward")(*arguments)
+        for wrong in (out[:1], out[:, :1], out[..., :1], np.stack([out, out])):
+            refusals((f"{name}_backward", ValueError, f"^{name}_backward: dO has shape", wrong, cache))(module)
+
+
 def alibi_and_relative_are_biases(module):
     """ALiBi is −slope · distance on the scores of each head, and so is a table that holds just that."""
     X, params, reach = normal(2, 6, D), params_of(rng(), d_m=D), 5
@@ -309,34 +391,48 @@ def init_is_lecun_whatever_the_heads(module):
 X_, M_, P_ = normal(2, N, D), normal(2, MEMORY, D_M), params_of(rng())
 S_ = head_sum_params(rng())
 ROWS = [
-    ("multihead_forward", ValueError, r"multihead: M has leading axes \(3,\) but X has \(2,\)", X_, normal(3, 4, D_M), P_, 4),
+    ("multihead_forward", ValueError, r"multihead: M has shape \(3, 4, 6\), expected \(2, 4, 6\)", X_, normal(3, 4, D_M), P_, 4),
     ("multihead_forward", ValueError, "multihead: kv_heads is 3, expected a divisor of the 4 heads", X_, M_, P_, 4, 3),
     ("multihead_forward", ValueError, "multihead: width of W_q is 8, expected a multiple of 3", X_, M_, P_, 3),
     ("multihead_forward", ValueError, r"multihead: params\['W_k'\] has shape \(6, 8\), expected \(5, 8\)", X_, X_, P_, 4),
     ("multihead_forward", ValueError, "multihead: params has W_q", X_, M_, {"W_q": P_["W_q"]}, 4),
     ("multihead_forward", ValueError, r"mask has shape \(2, 7\), expected", X_, M_, P_, 4, None, np.ones((2, 7), bool)),
     ("multihead_forward", TypeError, "mask has dtype (torch.)?float64", X_, M_, P_, 4, None, normal(3, 7)),
-    ("multihead_forward", ValueError, "multihead: position is 'sinus', expected one of none, rope", X_, X_, P_, 4, None, None, "sinus"),
+    ("multihead_forward", ValueError, "multihead: position is 'sinus', expected one of none, rope", X_, X_,
+     params_of(rng(), d_m=D), 4, None, None, "sinus"),
     ("multihead_forward", ValueError, "multihead: position is 'rope' with 3 queries and 7 keys, expected as many", X_, M_, P_, 4, None,
      None, "rope"),
-    ("multihead_forward", ValueError, "multihead: params has W_q, .*, expected .*, table", X_, X_, params_of(rng(), d_m=D), 4, None, None,
+    ("multihead_forward", ValueError, "multihead: params has W_q, .*, b_o, expected table, since position is 'relative'", X_, X_, params_of(rng(), d_m=D), 4, None, None,
      "relative"),
-    ("multihead_forward", ValueError, "multihead: params has .*, table, expected", X_, X_, placed_params(rng(), "relative"), 4),
+    ("multihead_forward", ValueError, "multihead: params has .*, table, expected no table, since position is 'none'", X_, X_, placed_params(rng(), "relative"), 4),
     ("multihead_forward", ValueError, r"params\['table'\] has shape \(3, 5\), expected \(4, 5\)", X_, X_,
      params_of(rng(), d_m=D) | {"table": normal(3, 5)}, 4, None, None, "relative"),
     ("biased_attention_forward", ValueError, r"biased_attention: shape of bias is \(7, 3\), expected a shape that repeats to \(2, 3, 7\)",
      X_, normal(2, 7, D), normal(2, 7, D), normal(7, 3)),
+    ("multihead_forward", ValueError, "multihead: is_causal is True with 3 queries and 7 keys, expected as many", X_, M_, P_, 4, None,
+     None, "none", 10000.0, None, True),
+    ("multihead_forward", ValueError, r"multihead: positions has shape \(4,\)|shape of positions is \(4,\), expected", X_, X_,
+     params_of(rng(), d_m=D), 4, None, None, "rope", 10000.0, np.arange(4)),
+    ("multihead_forward", TypeError, "multihead: positions has dtype (torch.)?float64, expected", X_, X_, params_of(rng(), d_m=D), 4, None,
+     None, "rope", 10000.0, np.arange(3.0)),
     ("biased_attention_forward", TypeError, "biased_attention: bias has dtype", X_, X_, X_, np.ones((3, 3), int)),
     ("head_sum_forward", ValueError, r"head_sum: params\['U_k'\] has shape \(2, 5, 2\)", X_, S_ | {"U_k": S_["U_k"][:2]}),
     ("head_sum_forward", ValueError, "head_sum: params has U_q, V, expected U_q, U_k, V", X_, {"U_q": S_["U_q"], "V": S_["V"]}),
-    ("split_heads", ValueError, r"split_heads: X has shape \(2, 3, 5\), expected features that 2 heads can share", X_, 2),
+    ("split_heads", ValueError, "split_heads: width of X is 5, expected a multiple of 2", X_, 2),
     ("merge_heads", ValueError, r"merge_heads: Z has 2 axes, expected at least 3", X_[0]),
 ]
 refused = refusals(
     *ROWS,
     ("multihead_forward", TypeError, "multihead: X is list, expected a NumPy array", [1.0], M_, P_, 4),
     ("multihead_forward", ValueError, r"multihead: M holds nan at index \(0, 0, 0\)", X_, M_ * np.nan, P_, 4),
-    ("init_multihead", ValueError, "init_multihead: d is 5, expected a multiple of the 2 heads", rng(), 5, 2),
+    ("init_multihead", ValueError, "init_multihead: d is 5, expected a multiple of 2", rng(), 5, 2),
+    ("init_multihead", ValueError, "init_multihead: d_k is 0, expected at least 1", rng(), 4, 2, None, 0),
+    ("multihead_forward", ValueError, r"multihead: M has shape \(2, 0, 6\), expected at least 1 entry", X_, M_[:, :0], P_, 4),
+    ("multihead_forward", ValueError, r"multihead: params\['W_q'\] has shape \(5, 0\), expected at least 1 entry", X_, M_,
+     P_ | {"W_q": P_["W_q"][:, :0]}, 4),
+    ("sum_heads", ValueError, "sum_heads: times is 0, expected at least 1", normal(2, 6, 5, 4), 0),
+    ("sum_heads", ValueError, "sum_heads: number of heads of dY is 6, expected a multiple of 4", normal(2, 6, 5, 4), 4),
+    ("sum_heads", ValueError, "sum_heads: dY has 2 axes, expected at least 3", normal(6, 5), 1),
     ("init_multihead", ValueError, "init_multihead: kv_heads is 0, expected at least 1", rng(), 4, 2, 0),
     ("init_multihead", ValueError, "init_multihead: kv_heads is 3, expected a divisor of the 4 heads", rng(), 4, 4, 3),
 )
@@ -351,7 +447,7 @@ def in_torch(x):
 refused_by_torch = refusals(
     *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
     ("multihead", TypeError, "multihead: X is numpy.ndarray, expected a torch tensor", X_, in_torch(M_), in_torch(P_), 4),
-    ("Multihead", ValueError, "Multihead: d is 5, expected a multiple of the 2 heads", 5, 2),
+    ("Multihead", ValueError, "Multihead: d is 5, expected a multiple of 2", 5, 2),
     ("Multihead", ValueError, "Multihead: heads is 0, expected at least 1", 5, 0),
     ("Multihead", ValueError, "Multihead: kv_heads is 3, expected a divisor of the 4 heads", 4, 4, 3),
 )
@@ -400,21 +496,24 @@ def one_product_or_three(module):
 INVARIANTS = {
     "np.multihead": [*habits(TWINS), equals_the_layer_of_torch, merging_inverts_splitting, sharing_is_undone_by_a_sum,
                      no_token_sees_a_later_one, order_is_not_seen, self_attention_adds_both_gradients, heads_are_a_sum,
-                     places_count_only_by_their_distance, alibi_and_relative_are_biases, grouped_heads_share_weights, init_is_lecun_whatever_the_heads, refused],
-    "pt.multihead": [merging_inverts_splitting, module_is_the_function, one_product_or_three, refused_by_torch],
+                     places_count_only_by_their_distance, alibi_and_relative_are_biases, grouped_heads_share_weights,
+                     init_is_lecun_whatever_the_heads, refused, causal_and_a_mask_hold_together, padding_on_the_left_is_not_seen,
+                     packed_sequences_do_not_meet, only_distances_of_places_count, wrong_gradients_are_refused],
+    "pt.multihead": [merging_inverts_splitting, module_is_the_function, one_product_or_three, refused_by_torch,
+                     causal_and_a_mask_hold_together, padding_on_the_left_is_not_seen, packed_sequences_do_not_meet,
+                     only_distances_of_places_count],
 }
 WRONG = [
     M("np.multihead.merge_heads", "slope twin invariant", "heads merged by a reshape without the transpose",
-      "np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k", "Z.reshape(*Z.shape[:-3], Z.shape[-2], -1"),
+      "np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k", "Z.reshape(*lead, n, H * k"),
     M("np.multihead.split_heads + merge_heads", "twin invariant", "heads cut and joined by a reshape alone, both ways",
       "np.swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2",
       "X.reshape(*X.shape[:-2], heads, X.shape[-2], -1",
-      "np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k", "Z.reshape(*Z.shape[:-3], Z.shape[-2], -1"),
+      "np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k", "Z.reshape(*lead, n, H * k"),
     M("np.multihead.split_heads + merge_heads", "twin invariant", "features dealt out to the heads in turn, both ways",
       "swapaxes(X.reshape(*X.shape[:-1], heads, X.shape[-1] // heads), -3, -2",
       "moveaxis(X.reshape(*X.shape[:-1], -1, heads), -1, -3",
-      "    return np.swapaxes(Z, -3, -2).reshape(*lead, n, H * k",
-      "    Z = np.moveaxis(Z, -3, -1)\n    return Z.reshape(*Z.shape[:-2], -1"),
+      "np.swapaxes(Z, -3, -2)", "np.moveaxis(Z, -3, -1)"),
     M("np.multihead.sum_heads", "slope twin invariant", "shared keys: the last of the group alone sends its gradient",
       "times, m, k).sum(axis=-3)", "times, m, k)[..., -1, :, :]"),
     M("np.multihead.sum_heads", "slope twin invariant", "shared keys: gradients averaged",
@@ -437,30 +536,30 @@ WRONG = [
       "dK, dV = (sum_heads", "dV, dK = (sum_heads"),
     M("np.multihead.over_heads", "slope twin invariant", "mask without an axis for the heads",
       "return np.expand_dims(mask, -3) if", "return mask if"),
-    M("np.multihead.multihead_forward", "twin invariant", "mask forgotten", ", K, V, mask)", ", K, V)"),
+    M("np.multihead.multihead_forward", "twin invariant", "mask forgotten", "attention_forward(Q, K, V, mask)", "attention_forward(Q, K, V)"),
     M("np.multihead.multihead_forward", "twin invariant", "scaled by the width of all heads, not of one",
-      ", K, V, mask)", ", K, V, mask, 1 / math.sqrt(heads * Q.shape[-1]))"),
+      "attention_forward(Q, K, V, mask)", "attention_forward(Q, K, V, mask, 1 / math.sqrt(heads * Q.shape[-1]))"),
     M("np.multihead.multihead_backward", "slope twin", "rope: the gradient of the keys not turned back",
       ", dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1", " = rope_backward(dQ, turn[0"),
     M("np.multihead.multihead_forward + multihead_backward", "twin invariant", "rope: the keys not turned, nor their gradient",
       "        K, turn_k = rope_forward", "        _, turn_k = rope_forward",
       ", dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1", " = rope_backward(dQ, turn[0"),
     M("np.multihead.multihead_forward", "twin", "rope: base not handed on",
-      "Q, turn_q = rope_forward(Q, rope_theta=rope_theta,", "Q, turn_q = rope_forward(Q,",
-      "K, turn_k = rope_forward(K, rope_theta=rope_theta,", "K, turn_k = rope_forward(K,"),
+      "Q, turn_q = rope_forward(Q, at, rope_theta=rope_theta,", "Q, turn_q = rope_forward(Q, at,",
+      "K, turn_k = rope_forward(K, at, rope_theta=rope_theta,", "K, turn_k = rope_forward(K, at,"),
     M("np.multihead.multihead_forward", "twin", "rope: neighbour pairs taken for halves",
-      'Q, rope_theta=rope_theta, interleaved=position == "rope")', 'Q, rope_theta=rope_theta, interleaved=position != "rope")',
+      'Q, at, rope_theta=rope_theta, interleaved=position == "rope")', 'Q, at, rope_theta=rope_theta, interleaved=position != "rope")',
       "=position == ", "=position != "),
     M("np.multihead.multihead_forward", "twin invariant", "alibi: the heads in reverse",
-      "(alibi_bias(heads, n), None)", "(alibi_bias(heads, n)[::-1], None)"),
+      "alibi_bias(heads, n, positions=positions)", "alibi_bias(heads, n, positions=positions)[..., ::-1, :, :]"),
     M("np.multihead.multihead_forward", "twin invariant", "alibi: distance rewarded",
-      "(alibi_bias(heads, n), None)", "(-alibi_bias(heads, n), None)"),
+      "(alibi_bias(heads", "(-alibi_bias(heads"),
     M("np.multihead.multihead_backward", "slope twin", "relative: the table gets no gradient",
-      "= relative_bias_backward", "= 0 * relative_bias_backward"),
+      ": relative_bias_backward", ": 0 * relative_bias_backward"),
     M("np.multihead.biased_attention_backward", "slope twin", "bias: its gradient scaled as the scores are",
-      "A.mT @ dO, dbias", "A.mT @ dO, scale * dbias"),
+      "return dQ, dK, dV, dbias", "return dQ, dK, dV, scale * dbias"),
     M("np.multihead.biased_attention_backward", "slope twin", "bias: its gradient that of one sequence",
-      ", cache.add)", ", cache.add)\n    dbias = dbias / max(1, dS[0].size // dbias.size)"),
+      "SoftmaxCache(A)), add)", "SoftmaxCache(A)), add)\n    dbias = dbias / max(1, dS[0].size // dbias.size)"),
     M("np.multihead.biased_attention_forward", "slope twin", "bias: added, then scaled",
       "add_forward(scale * (Q @ K.mT), bias)", "add_forward(scale * (Q @ K.mT), scale * bias)"),
     M("np.multihead.biased_attention_forward", "twin invariant", "bias: the mask forgotten",
@@ -494,14 +593,40 @@ WRONG = [
       "Y.repeat_interleave(times, dim=-3)", "torch.cat([Y] * times, dim=-3)"),
     M("pt.multihead.head_sum", "twin", "head_sum: mean over heads", "return Z.sum(dim=-3)", "return Z.mean(dim=-3)"),
     M("pt.multihead.Multihead.forward", "invariant", "module: is_causal not handed on",
-      "self.rope_theta, is_causal", "self.rope_theta"),
+      "positions, is_causal", "positions"),
     M("pt.multihead.Multihead.forward", "invariant", "module: position not handed on",
       "mask, self.position,", 'mask, "none",'),
     M("pt.multihead.multihead", "invariant", "is_causal forgotten beside a bias",
-      "        if is_causal:\n", "        if False:\n"),
+      'mask is not None or position in ("relative", "alibi")', "mask is not None"),
+    M("pt.multihead.multihead", "invariant", "is_causal in the place of the mask",
+      "causal if mask is None else mask & causal", "causal"),
+    M("np.multihead.multihead_forward", "invariant", "is_causal in the place of the mask",
+      "causal_mask(n) if mask is None else mask & causal_mask(n)", "causal_mask(n)"),
+    M("np.multihead.multihead_forward", "invariant", "is_causal only without a mask",
+      "    if is_causal:", "    if is_causal and mask is None:"),
+    M("np.multihead.multihead_forward", "twin invariant", "positions: alibi counts from the first column",
+      "alibi_bias(heads, n, positions=positions)", "alibi_bias(heads, n)"),
+    M("np.multihead.multihead_forward", "twin invariant", "positions: the table is read by columns",
+      'relative_bias_forward(params["table"], n, positions=positions)', 'relative_bias_forward(params["table"], n)'),
+    M("np.multihead.multihead_forward", "twin invariant", "positions: keys stand at their columns, queries at their places",
+      "K, turn_k = rope_forward(K, at,", "K, turn_k = rope_forward(K, None,"),
+    M("pt.multihead.multihead", "twin invariant", "positions: rope turns by columns",
+      "(rope(Y, at, ", "(rope(Y, None, "),
+    M("pt.multihead.multihead", "twin invariant", "positions: alibi counts from the first column",
+      "alibi_bias(heads, n, positions=positions, device", "alibi_bias(heads, n, device"),
+    M("pt.multihead.Multihead.forward", "invariant", "module: positions not handed on",
+      "self.rope_theta, positions, is_causal", "self.rope_theta, None, is_causal"),
+    M("np.multihead.multihead_backward", "invariant", "a gradient that repeats is let in",
+      'dO: Float[Array, "*B n d_o"]', 'dO: Float[Array, "..."]'),
+    M("np.multihead.biased_attention_backward", "invariant", "bias: a gradient that repeats is let in",
+      'dO: Float[Array, "*B n d_v"]', 'dO: Float[Array, "..."]'),
+    M("np.multihead.head_sum_backward", "invariant", "head_sum: a gradient that repeats is let in",
+      'dO: Float[Array, "*B n d_o"]', 'dO: Float[Array, "..."]'),
+    M("np.multihead.sum_heads", "invariant", "shared keys: times that do not divide",
+      'multiple_of("sum_heads", times, **{"number of heads of dY": dY.shape[-3]})', "pass"),
     M("pt.multihead.biased_attention", "twin invariant", "bias: added, then scaled",
       "Q @ K.mT / math.sqrt(Q.shape[-1]) + bias", "(Q @ K.mT + bias) / math.sqrt(Q.shape[-1])"),
     M("pt.multihead.Multihead.__init__", "invariant", "module: weights of unit variance", " / math.sqrt(d_in)))", "))"),
     M("pt.multihead.Multihead.__init__", "invariant", "module: d that the heads cannot share is let in",
-      "if d_k is None and d % heads:", "if False:"),
+      'multiple_of("Multihead", heads, d=heads * d_k if d_k else d)', "pass"),
 ]

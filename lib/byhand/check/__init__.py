@@ -24,6 +24,7 @@ from byhand.check.rules import (
     at_least,
     axes_of,
     groups,
+    heads_fit,
     ids_below,
     kind_among,
     less_than,
@@ -38,6 +39,6 @@ from byhand.check.signature import checked
 
 __all__ = [
     "Above", "AtLeast", "Below", "Index", "NonNegative", "Params", "Positive", "Shape", "Share", "Size",
-    "ValuesTrusted", "all_float64", "at_least", "axes_of", "checked", "groups", "ids_below", "kind_among", "less_than",
-    "masks_agree", "multiple_of", "names", "repeats_to", "same_shape", "squares_add_up",
+    "ValuesTrusted", "all_float64", "at_least", "axes_of", "checked", "groups", "heads_fit", "ids_below", "kind_among",
+    "less_than", "masks_agree", "multiple_of", "names", "repeats_to", "same_shape", "squares_add_up",
 ]

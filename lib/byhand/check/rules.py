@@ -63,6 +63,26 @@ def groups(where: str, heads: int, kv_heads: int) -> None:
         raise ValueError(f"{where}: kv_heads is {kv_heads}, expected a divisor of the {heads} heads")
 
 
+def heads_fit(
+    where: str, params: dict, heads: int, kv_heads: int, position: str, is_causal: bool, n: int, m: int
+) -> None:
+    """Weights whose widths the heads can share, a table where positions ask for one, and as many keys as queries."""
+    groups(where, heads, kv_heads)
+    q, v = params["W_q"].shape[-1], params["W_v"].shape[-1]
+    multiple_of(where, heads, **{"width of W_q": q})
+    multiple_of(where, kv_heads, **{"width of W_v": v})
+    for name, axis, width in (("W_k", -1, q // heads * kv_heads), ("W_o", 0, v // kv_heads * heads)):
+        shape = list(params[name].shape)
+        shape[axis] = width
+        same_shape(where, tuple(shape), **{f"params[{name!r}]": params[name].shape})
+    if ("table" in params) != (position == "relative"):
+        got, table = ", ".join(map(str, params)), "table" if position == "relative" else "no table"
+        raise ValueError(f"{where}: params has {got}, expected {table}, since position is {position!r}")
+    if n != m and (is_causal or position != "none"):
+        why = f"position is {position!r}" if position != "none" else "is_causal is True"
+        raise ValueError(f"{where}: {why} with {n} queries and {m} keys, expected as many of each")
+
+
 def names(where: str, called: str, tree: Any, expected: list) -> None:
     """A dict with exactly these names."""
     if not isinstance(tree, dict) or set(tree) != set(expected):

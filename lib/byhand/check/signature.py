@@ -103,7 +103,8 @@ def either(kinds: list) -> Any:
         inside = Number()
     else:
         found = [rule_of(k) for k in rest]
-        if not all(isinstance(rule, Instance) for rule in found):
-            return None if None in found else AnyOf(found)
-        inside = Instance(tuple(kind for rule in found for kind in rule.kinds))
+        if None in found:
+            return None
+        classes = all(isinstance(rule, Instance) for rule in found)
+        inside = Instance(tuple(kind for rule in found for kind in rule.kinds)) if classes else AnyOf(found)
     return Optional(inside) if len(rest) < len(kinds) else inside

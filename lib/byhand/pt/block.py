@@ -70,7 +70,7 @@ def block(
     guard.block("block", params, M)
 
     def attend(Y):
-        Z = multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, is_causal)
+        Z = multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, is_causal=is_causal)
         return F.dropout(Z, p)
 
     def cross_attend(Y):

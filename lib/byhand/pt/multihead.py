@@ -3,80 +3,78 @@
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from byhand import guard
+from byhand.check import Params, Positive, Size, checked, groups, heads_fit, multiple_of
+from byhand.np.multihead import HEAD_SUM, HEADS, Position
 from byhand.pt.attention import fused_attention
 from byhand.pt.linear import linear
 from byhand.pt.mask import causal_mask
 from byhand.pt.position import alibi_bias, relative_bias, rope
 from byhand.pt.softmax import softmax
 
-Params = dict[str, Float[Tensor, "..."]]
 
-
-def split_heads(X: Float[Tensor, "*B n w"], heads: int) -> Float[Tensor, "*B H n k"]:
+@checked
+def split_heads(X: Float[Tensor, "*B n w"], heads: Size) -> Float[Tensor, "*B H n k"]:
     """Cut the features into heads, then bring the head axis before the tokens."""
-    guard.tensors("split_heads", 2, X=X)
-    guard.count("split_heads", heads=heads)
-    if X.shape[-1] % heads:
-        raise ValueError(f"split_heads: X has shape {tuple(X.shape)}, expected features that {heads} heads can share")
+    multiple_of("split_heads", heads, **{"width of X": X.shape[-1]})
     return X.unflatten(-1, (heads, X.shape[-1] // heads)).transpose(-3, -2)  # (5.8)
 
 
+@checked
 def merge_heads(Z: Float[Tensor, "*B H n k"]) -> Float[Tensor, "*B n w"]:
     """The inverse of `split_heads`."""
-    guard.tensors("merge_heads", 3, Z=Z)
     return Z.transpose(-3, -2).flatten(-2)  # (5.8)
 
 
-def repeat_heads(Y: Float[Tensor, "*B G m k"], times: int) -> Float[Tensor, "*B H m k"]:
+@checked
+def repeat_heads(Y: Float[Tensor, "*B G m k"], times: Size) -> Float[Tensor, "*B H m k"]:
     """Each of the G key-value heads, `times` times in a row."""
-    guard.tensors("repeat_heads", 3, Y=Y)
-    guard.count("repeat_heads", times=times)
     return Y.repeat_interleave(times, dim=-3) if times > 1 else Y  # (5.26)
 
 
-def over_heads(mask, rank):
+@checked
+def over_heads(mask: Bool[Tensor, "..."] | None, rank: Size) -> Bool[Tensor, "..."] | None:
     """A mask over (*B, n, m) with an axis for the heads; (n, m) and (*B, H, n, m) stay as they are."""
-    if mask is not None:
-        guard.boolean("over_heads", mask, "tensor")
     return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim == rank else mask
 
 
+@checked
 def biased_attention(
     Q: Float[Tensor, "*B n d_k"],
     K: Float[Tensor, "*B m d_k"],
     V: Float[Tensor, "*B m d_v"],
-    bias: Float[Tensor, "..."],
-    mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "*#B #n #m"],
+    mask: Bool[Tensor, "*#B #n #m"] | None = None,
 ) -> Float[Tensor, "*B n d_v"]:
     """softmax(Q Kᵀ / √d_k + bias) V: what is known of a pair beside its content, repeated over the batch."""
-    guard.attention("biased_attention", Q, K, V, mask, half="tensor")
-    guard.tensors("biased_attention", 0, Q=Q, bias=bias)
-    guard.repeats("biased_attention", "shape of bias", bias.shape, (*Q.shape[:-1], K.shape[-2]))
     return softmax(Q @ K.mT / math.sqrt(Q.shape[-1]) + bias, mask) @ V  # (5.22)
 
 
+@checked
 def multihead(
     X: Float[Tensor, "*B n d"],
     M: Float[Tensor, "*B m d_m"],
-    params: Params,
-    heads: int,
-    kv_heads: int | None = None,
-    mask: Bool[Tensor, "..."] | None = None,
-    position: str = "none",
-    rope_theta: float = 10000.0,
+    params: Params(Tensor, HEADS),
+    heads: Size,
+    kv_heads: Size | None = None,
+    mask: Bool[Tensor, "*#B #n #m"] | Bool[Tensor, "*#B #heads #n #m"] | None = None,
+    position: Position = "none",
+    rope_theta: Positive = 10000.0,
+    positions: Int[Tensor, "*#B n"] | None = None,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d_o"]:
     """Queries from X, keys and values from the memory M, heads joined and mapped by W_o; see the NumPy half.
 
     When M is X, one product makes Q, K and V: on a GPU one large matmul beats three small ones.
     """
-    kv_heads = heads if kv_heads is None else kv_heads
-    guard.multihead("multihead", X, M, params, heads, kv_heads, position, half="tensor")
-    guard.number("multihead", low=0, rope_theta=rope_theta)
+    kv_heads, n = kv_heads or heads, X.shape[-2]
+    heads_fit("multihead", params, heads, kv_heads, position, is_causal, n, M.shape[-2])
+    if is_causal and (mask is not None or position in ("relative", "alibi")):  # a kernel takes the flag or a mask
+        causal, is_causal = causal_mask(n, device=X.device), False
+        mask = causal if mask is None else mask & causal
+    at = None if positions is None else positions[..., None, :]  # the same for every head
     W, b = ([params.get(f"{kind}_{name}") for name in "qkv"] for kind in "Wb")
     sizes = [w.shape[-1] for w in W]
     if M is X and all(x is not None for x in b):
@@ -87,24 +85,26 @@ def multihead(
         Q, K, V = linear(X, W[0], b[0]), linear(M, W[1], b[1]), linear(M, W[2], b[2])  # (5.19)
     Q, K, V, mask = split_heads(Q, heads), split_heads(K, kv_heads), split_heads(V, kv_heads), over_heads(mask, X.ndim)
     if position in ("rope", "rope_half"):
-        Q, K = (rope(Y, rope_theta=rope_theta, interleaved=position == "rope") for Y in (Q, K))
+        Q, K = (rope(Y, at, rope_theta=rope_theta, interleaved=position == "rope") for Y in (Q, K))
     K, V = repeat_heads(K, heads // kv_heads), repeat_heads(V, heads // kv_heads)
     if position in ("relative", "alibi"):
-        n = X.shape[-2]
-        bias = relative_bias(params["table"], n) if position == "relative" else alibi_bias(heads, n, device=X.device)
-        if is_causal:
-            mask = causal_mask(n, device=X.device)
+        if position == "relative":
+            bias = relative_bias(params["table"], n, positions=positions)
+        else:
+            bias = alibi_bias(heads, n, positions=positions, device=X.device)
         Z = biased_attention(Q, K, V, bias.to(Q.dtype), mask)
     else:
         Z = fused_attention(Q, K, V, mask, is_causal=is_causal)  # (5.3)
     return linear(merge_heads(Z), params["W_o"], params.get("b_o"))  # (5.4)
 
 
+@checked
 def head_sum(
-    X: Float[Tensor, "*B n d"], params: Params, mask: Bool[Tensor, "..."] | None = None
+    X: Float[Tensor, "*B n d"],
+    params: Params(Tensor, HEAD_SUM),
+    mask: Bool[Tensor, "*#B #n #n"] | Bool[Tensor, "*#B #H #n #n"] | None = None,
 ) -> Float[Tensor, "*B n d_o"]:
     """O = Σ_h A_h X V_h (Turner 2023, in rows); params {U_q (H, d, k), U_k (H, d, k), V (H, d, d_o)}."""
-    guard.head_sum("head_sum", X, params, half="tensor")
     heads = X.unsqueeze(-3)
     Z = fused_attention(heads @ params["U_q"], heads @ params["U_k"], heads @ params["V"], over_heads(mask, X.ndim))
     return Z.sum(dim=-3)  # (5.11)
@@ -113,25 +113,24 @@ def head_sum(
 class Multihead(nn.Module):
     """Multi-head attention; state_dict holds W_q, b_q, … W_o, b_o as in the NumPy half."""
 
+    @checked
     def __init__(
         self,
-        d: int,
-        heads: int,
-        kv_heads: int | None = None,
-        d_k: int | None = None,
-        d_m: int | None = None,
+        d: Size,
+        heads: Size,
+        kv_heads: Size | None = None,
+        d_k: Size | None = None,
+        d_m: Size | None = None,
         bias: bool = True,
-        position: str = "none",
-        rope_theta: float = 10000.0,
-        max_distance: int | None = None,
+        position: Position = "none",
+        rope_theta: Positive = 10000.0,
+        max_distance: Size | None = None,
     ):
         super().__init__()
-        self.heads, self.kv_heads = heads, heads if kv_heads is None else kv_heads
+        self.heads, self.kv_heads = heads, kv_heads or heads
         self.position, self.rope_theta = position, rope_theta
-        guard.count("Multihead", d=d)
-        guard.groups("Multihead", heads, self.kv_heads)
-        if d_k is None and d % heads:
-            raise ValueError(f"Multihead: d is {d}, expected a multiple of the {heads} heads, or d_k to be given")
+        groups("Multihead", heads, self.kv_heads)
+        multiple_of("Multihead", heads, d=heads * d_k if d_k else d)
         d_k, d_m = d_k or d // heads, d_m or d
         sizes = {"q": (d, heads * d_k), "k": (d_m, self.kv_heads * d_k), "v": (d_m, self.kv_heads * d_k),
                  "o": (heads * d_k, d)}
@@ -139,16 +138,17 @@ class Multihead(nn.Module):
             self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(d_in, d_out) / math.sqrt(d_in)))
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(d_out)) if bias else None)
         if max_distance is not None:
-            guard.count("Multihead", max_distance=max_distance)
             self.table = nn.Parameter(torch.zeros(heads, 2 * max_distance + 1))
 
+    @checked
     def forward(
         self,
         X: Float[Tensor, "*B n d"],
         M: Float[Tensor, "*B m d_m"] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
+        positions: Int[Tensor, "*#B n"] | None = None,
         is_causal: bool = False,
     ) -> Float[Tensor, "*B n d"]:
         params = dict(self.named_parameters())
         return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, self.position,
-                         self.rope_theta, is_causal)
+                         self.rope_theta, positions, is_causal)
