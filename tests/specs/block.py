@@ -272,7 +272,7 @@ refused_by_torch = refusals(
     *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
     ("dropout", ValueError, "dropout: p is 1.0, expected at least 0 and less than 1", in_torch(X_), 1.0),
     ("FeedForward", ValueError, "FeedForward: d_ff is 0, expected at least 1", 4, 0),
-    ("Block", ValueError, "Multihead: d is 4, expected a multiple of the 3 heads", 4, 3, 7),
+    ("Block", ValueError, "Multihead: d is 4, expected a multiple of 3", 4, 3, 7),
 )
 
 
