@@ -1,5 +1,6 @@
 """Chapter 2: byte-pair encoding itself: merges learned from counts, and merges applied to one piece."""
 
+import functools
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -15,18 +16,18 @@ def learn_merges(words: Counter, count: int, min_count: int, ties: str = "lowest
     the greatest as bytes, the left one first.
     """
     tokens = [bytes([i]) for i in range(256)]
-    order = _order(tokens, ties)
+    entry = _lowest if ties == "lowest" else functools.partial(_greatest, tokens)
     split, times = [list(word.encode()) for word in words], list(words.values())
     totals, holders = Counter(), defaultdict(set)  # how often a pair is there, and in which words
     for w, ids in enumerate(split):
         for pair in pairwise(ids):
             totals[pair] += times[w]
             holders[pair].add(w)
-    heap = [(-n, order(pair), pair) for pair, n in totals.items()]
+    heap = [entry(n, pair) for pair, n in totals.items()]
     heapq.heapify(heap)
     merges = []
     while heap and len(merges) < count:
-        n, _, pair = heapq.heappop(heap)
+        n, *_, pair = heapq.heappop(heap)
         if totals[pair] != -n:  # an old entry: the total has changed since, and was pushed again then
             continue
         if -n < min_count:
@@ -47,16 +48,18 @@ def learn_merges(words: Counter, count: int, min_count: int, ties: str = "lowest
         merges.append(pair)
         tokens.append(token)
         for p in changed:
-            heapq.heappush(heap, (-totals[p], order(p), p))
+            heapq.heappush(heap, entry(totals[p], p))
     return merges
 
 
-def _order(tokens: list[bytes], ties: str) -> Callable:
-    """A key that is smallest for the pair to be taken first."""
-    if ties == "lowest":
-        return lambda pair: pair
-    # negative bytes turn the order round; the 1 at the end puts a longer token before its own beginning
-    return lambda pair: [[*(-byte for byte in tokens[i]), 1] for i in pair]
+def _lowest(n: int, pair: tuple[int, int]) -> tuple:
+    """What the heap holds of a pair that is there n times; the smallest is taken first."""
+    return -n, pair
+
+
+def _greatest(tokens: list[bytes], n: int, pair: tuple[int, int]) -> tuple:
+    """Negative bytes turn the order round; the 1 behind them puts a longer token before its own beginning."""
+    return -n, [[*(-byte for byte in tokens[i]), 1] for i in pair], pair
 
 
 def _join(ids: list[int], pair: tuple[int, int], new: int) -> list[int]:
