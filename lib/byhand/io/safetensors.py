@@ -55,13 +55,19 @@ def decode(where: str, path: str | Path, data: bytes) -> tuple[dict, dict[str, s
 
     try:
         arrays = dict(deserialize(data))  # in any order
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        metadata = header.pop(RESERVED, None) or {}
-        return unflatten({name: _array(name, **arrays[name]) for name in header}), metadata
+        names, metadata = header(data)
+        return unflatten({name: _array(name, **arrays[name]) for name in names}), metadata
     except SafetensorError as error:
         raise ValueError(f"{where}: {path} is damaged ({error}), expected a safetensors file") from error
     except ValueError as error:
         raise ValueError(f"{where}: {path} cannot be read ({error})") from error
+
+
+def header(data: bytes) -> tuple[list[str], dict[str, str]]:
+    """The names in a file that is whole, and its metadata."""
+    entries = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    metadata = entries.pop(RESERVED, None) or {}
+    return list(entries), metadata
 
 
 def _array(name, dtype, shape, data):
