@@ -129,7 +129,13 @@ def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE)
     violations = page.evaluate("""async () => {
-        document.querySelectorAll("mjx-container").forEach((formula) => formula.replaceWith("formula"));
+        const formulas = [...document.querySelectorAll("mjx-container")];
+        formulas.map((formula) => [formula, formula.getBoundingClientRect().width]).forEach(([formula, width]) => {
+            const word = document.createElement("span");  // as wide as the formula was, or other boxes would scroll
+            word.textContent = "formula";
+            word.style.cssText = `display:inline-block;width:${width}px;overflow:hidden;white-space:nowrap`;
+            formula.replaceWith(word);
+        });
         const grounds = new Map();
         const ground = (e) => {  // whatever is painted under the text of e
             if (!e) return "";
