@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import torch
-from byhand import cost, guard, tree
+from byhand import cost, tree
 from byhand.config import ModelConfig
 from byhand.init import init_model
 from byhand.np import loss as np_loss
@@ -15,7 +15,7 @@ from byhand.pt import model as pt_model
 from byhand.pt import optim as pt_optim
 from invariants import rng
 from mutants import build
-from specs.model import BASE, CONFIGS, MEMORY, D, N, V, ids_of, kept, options_of, run
+from specs.model import BASE, CONFIGS, HEADS, MEMORY, D, N, V, ids_of, kept, options_of, run
 
 
 def twenty_steps(config, optim=np_optim, module=pt_model):
@@ -105,11 +105,14 @@ def test_the_costs_are_what_the_arrays_say(as_shipped):
 
 
 @pytest.mark.parametrize("edit", [
-    ("2 * d * d + 2 * d * g", "4 * d * d"), ("bias * (2 * d + 2 * g)", "bias * 4 * d"), ("3 * T * d + 2 * S * d", "5 * T * d"),
-    ("2 * 2 * batch * n * keys * d", "2 * batch * n * keys * d"), ("batch * config.heads * n * keys", "batch * n * keys"),
-    ("wide = 3 if config.gated else 2", "wide = 2"), ("T * (d + 1)", "T * d"), ("(5 if config.gated else 3)", "3"),
-    ("d * (1 if config.rms else 2)", "2 * d"), ("(2 * config.max_distance + 1)", "config.max_distance"), ("drop = T * d if config.p else 0", "drop = 0"),
-    ("0 if config.tied else", "0 if True else"), ("    if not shared:\n", "    if True:\n"),
+    ("2 * d * d + 2 * d * narrow", "4 * d * d"), ("bias * (2 * d + 2 * narrow)", "bias * 4 * d"),
+    ("2 * memory * d  #", "2 * tokens * d  #"), ("4 * batch * queries * keys * d", "2 * batch * queries * keys * d"),
+    ("batch * config.heads * queries * keys", "batch * queries * keys"), ("3 if config.gated else 2", "2"),
+    ("tokens * (config.d + 1)", "tokens * config.d"), ("(5 if config.gated else 3)", "3"),
+    ("config.d * (1 if config.rms else 2)", "2 * config.d"), ("(2 * config.max_distance + 1)", "config.max_distance"),
+    ('"dropout of the embedding", 0, 0, tokens * config.d', '"dropout of the embedding", 0, 0, 0'),
+    ("cache += batch * config.heads", "cache = batch * config.heads"), ("0 if config.tied else", "0 if True else"),
+    ("config.vocab if own else 0", "config.vocab"), ("cache += 2 * n * config.d // config.heads", "pass"),
 ])
 def test_a_wrong_cost_is_found(edit, as_shipped):
     assert miscounted(build("cost", *edit))
@@ -132,8 +135,16 @@ def test_published_sizes():
 def test_wrong_costs_are_refused(as_shipped):
     for says, call in {
         "costs: n is 0, expected at least 1": lambda: cost.costs(CONFIGS[0], 0),
-        "costs: m is 3 for a decoder, expected None": lambda: cost.costs(CONFIGS[3], 5, 1, 3),
-        "costs: m is NoneType, expected a whole number": lambda: cost.costs(CONFIGS[7], 5),
+        "costs: m is 3 in a model of kind 'decoder', expected None": lambda: cost.costs(CONFIGS[3], 5, 1, 3),
+        "costs: m is None in a model of kind 'encoder_decoder', expected the number": lambda: cost.costs(CONFIGS[7], 5),
+        "costs: config is dict, expected ModelConfig": lambda: cost.costs({"d": 4}, 5),
+        "costs: batch is float, expected a whole number": lambda: cost.costs(CONFIGS[0], 5, 2.0),
+        "kv_bytes: tokens is -1, expected at least 0": lambda: cost.kv_bytes(CONFIGS[3], -1),
+        "kv_bytes: itemsize is 0, expected at least 1": lambda: cost.kv_bytes(CONFIGS[3], 1, 0),
+        "training_bytes: config is NoneType, expected ModelConfig": lambda: cost.training_bytes(None, 5),
+        "total: rows is int, expected a list": lambda: cost.total(3),
+        "init_model: config is dict, expected ModelConfig": lambda: init_model(rng(), {"kind": "decoder"}),
+        "init_model: rng is int, expected a NumPy Generator": lambda: init_model(0, CONFIGS[3]),
         "flops_per_token: config.kind is 'encoder', expected decoder": lambda: cost.flops_per_token(CONFIGS[0], 5),
     }.items():
         with pytest.raises((ValueError, TypeError), match=says):
@@ -152,4 +163,37 @@ def test_wrong_costs_are_refused(as_shipped):
 def test_wrong_configs_are_refused(says, change, as_shipped):
     with pytest.raises((ValueError, TypeError), match=f"ModelConfig: {says}"):
         ModelConfig(**{"kind": "encoder", **BASE} | change)
-    assert guard.POSITIONS  # the names that attention knows are a part of those that a config takes
+
+
+WHOLE = [np.dtype(code) for code in np.typecodes["AllInteger"]]
+
+
+@pytest.mark.parametrize("dtype", WHOLE, ids=str)
+def test_whole_numbers_of_numpy_do_not_overflow(dtype, as_shipped):
+    """Every whole dtype counts as Python's int does: 32 layers of width 112 need more than eight bits, and 32."""
+    small = {"d": 112, "heads": 8, "layers": 32, "max_distance": 16, "n_max": 100}
+    config = ModelConfig("decoder", 32000, **{name: dtype.type(x) for name, x in small.items()}, position="relative")
+    assert config == ModelConfig("decoder", 32000, **small, position="relative")
+    assert all(type(x) in (int, float, str, bool, type(None)) for x in vars(config).values())
+    assert cost.costs(config, dtype.type(100), dtype.type(64)) == cost.costs(config, 100, 64)
+    llama, tokens = cost.PUBLISHED["LLaMA 7B"], min(100_000, np.iinfo(dtype).max)
+    assert cost.kv_bytes(llama, dtype.type(tokens)) == 2 * 32 * 4096 * tokens * 4
+    assert cost.flops_per_token(llama, dtype.type(100)) == cost.flops_per_token(llama, 100)
+
+
+def test_a_tree_that_is_of_another_config_is_refused_by_name(as_shipped):
+    """gated, rms and bias are told by the names in a tree as well: where a config is there, they must be its own."""
+    base = {"vocab": V, "d": D, "heads": HEADS, "layers": 2, "n_max": 6}
+    configs = {name: ModelConfig("decoder", **base, **{name: not getattr(CONFIGS[3], name)})
+               for name in ("gated", "rms", "bias", "tied", "embedding_norm", "norm_first")}
+    plain = ModelConfig("decoder", **base)
+    for mine in (plain, *configs.values()):
+        for theirs in (plain, *configs.values()):
+            params = init_model(rng(), theirs)
+            for call in (lambda p, c: np_model.decoder_forward(ids_of(plain)[0], p, c),
+                         lambda p, c: pt_model.decoder(torch.tensor(ids_of(plain)[0]), tree.to_torch(p), c)):
+                if mine.shapes == theirs.shapes:
+                    call(params, mine)
+                else:
+                    with pytest.raises(ValueError, match=r"params.* has .*, expected "):
+                        call(params, mine)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from byhand import guard
+from byhand.check import Index, Size, checked, kind_among
 from byhand.config import ModelConfig
 
 
@@ -31,31 +31,35 @@ PUBLISHED = {
 }
 
 
-def costs(config: ModelConfig, n: int, batch: int = 1, m: int | None = None) -> list[Cost]:
+@checked
+def costs(config: ModelConfig, n: Size, batch: Size = 1, m: Size | None = None) -> list[Cost]:
     """One row a part for `batch` sequences of n tokens; in an encoder–decoder n is the target's and m the source's.
 
     A backward pass has twice the products of the forward pass: each product sends a gradient to both of its factors.
     """
-    guard.count("costs", n=n, batch=batch)
+    if (m is None) == (config.kind == "encoder_decoder"):
+        raise ValueError(f"costs: m is {m} in a model of kind {config.kind!r}, expected "
+                         f"{'the number of source tokens' if m is None else 'None'}")
     if config.kind != "encoder_decoder":
-        if m is not None:
-            raise ValueError(f"costs: m is {m} for a {config.kind}, expected None")
-        return _side(config, config.vocab, n, batch, head=config.kind == "decoder")
-    guard.count("costs", m=m)
-    shared = config.source_vocab is None
-    encoder = _side(config, config.vocab if shared else config.source_vocab, m, batch)
-    decoder = _side(config, config.vocab, n, batch, head=True, m=m, shared=shared)
-    return [row._replace(part=f"{side}: {row.part}") for side, rows in (("encoder", encoder), ("decoder", decoder))
+        rows = _embedding(config, config.vocab, batch * n) + _stack(config, n, batch)
+        return rows + ([_logits(config, batch * n)] if config.kind == "decoder" else [])
+    own = config.source_vocab is not None
+    source = _embedding(config, config.source_vocab or config.vocab, batch * m) + _stack(config, m, batch)
+    target = _embedding(config, config.vocab if own else 0, batch * n) + _stack(config, n, batch, m)
+    target += [_logits(config, batch * n), Cost("memory", 0, 0, batch * m * config.d)]  # one array, read by every block
+    return [row._replace(part=f"{side}: {row.part}") for side, rows in (("encoder", source), ("decoder", target))
             for row in rows]
 
 
+@checked
 def total(rows: list[Cost]) -> Cost:
     """The sum of all rows."""
     return Cost("total", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))
 
 
+@checked
 def training_bytes(
-    config: ModelConfig, n: int, batch: int = 1, m: int | None = None, itemsize: int = 4
+    config: ModelConfig, n: Size, batch: Size = 1, m: Size | None = None, itemsize: Size = 4
 ) -> dict[str, int]:
     """{parameters, gradients, optimiser, cache}: AdamW keeps two numbers a parameter. Logits and loss come on top."""
     sums = total(costs(config, n, batch, m))
@@ -63,57 +67,78 @@ def training_bytes(
     return {"parameters": weights, "gradients": weights, "optimiser": 2 * weights, "cache": sums.cache * itemsize}
 
 
-def kv_bytes(config: ModelConfig, tokens: int = 1, itemsize: int = 4) -> int:
+@checked
+def kv_bytes(config: ModelConfig, tokens: Index = 1, itemsize: Size = 4) -> int:
     """Keys and values that a decoder keeps for `tokens` tokens: 2 · layers · kv_heads · d_k each."""
-    guard.count("kv_bytes", low=0, tokens=tokens)
-    guard.count("kv_bytes", itemsize=itemsize)
     return 2 * config.layers * config.groups * (config.d // config.heads) * tokens * itemsize
 
 
-def flops_per_token(config: ModelConfig, n: int, causal: bool = False) -> int:
+@checked
+def flops_per_token(config: ModelConfig, n: Size, causal: bool = False) -> int:
     """Training FLOPs a token of a tied decoder, 6 N + 12 L d n with N parameters without positions (Chowdhery et al.
     2022); with `causal`, half the second term, as a kernel does that skips what the mask hides."""
-    guard.kind("flops_per_token", config, "decoder")
+    kind_among("flops_per_token", config, "decoder")
     parameters = sum(row.parameters for row in costs(config, n) if row.part != "positions")
     return 6 * parameters + 12 * config.layers * config.d * n // (2 if causal else 1)
 
 
-def _side(config, vocab, n, batch, head=False, m=None, shared=False):
-    d, f, T, bias, L = config.d, config.width, batch * n, int(config.bias), config.layers
-    norm = d * (1 if config.rms else 2), 0, T * (d + 1)  # gain and shift; x̂ and one deviation a token
-    drop = T * d if config.p else 0
+def _embedding(config, vocab, tokens):
+    """The tables of one side, and the norm behind them; vocab 0 reads the tables of the other side."""
+    tables = {"words": vocab, "segments": config.segments, "positions": (config.position == "learned") * config.n_max}
+    rows = [Cost(part, size * config.d, 0, 0) for part, size in tables.items() if size and vocab]
+    rows += [_norm("norm of the embedding", config, tokens)] if config.embedding_norm else []
+    if not vocab:
+        rows = [row._replace(part="embedding, shared", parameters=0) for row in rows]
+    return rows + ([Cost("dropout of the embedding", 0, 0, tokens * config.d)] if config.p else [])
 
-    def attention(keys):  # keys and values from `keys` tokens a sequence
-        g, S = d // config.heads * config.groups, batch * keys
-        weights = 2 * d * d + 2 * d * g + bias * (2 * d + 2 * g)
-        flops = 2 * T * d * 2 * d + 2 * S * d * 2 * g + 2 * 2 * batch * n * keys * d
-        # the input, Q, K and V as the scores see them, the weights A, and the heads joined
-        return weights, flops, 3 * T * d + 2 * S * d + batch * config.heads * n * keys + drop
 
-    def times(count, part):
-        return tuple(count * x for x in part)
+def _stack(config, n, batch, m=None):
+    """The blocks of one side, which read a memory of m tokens a sequence if there is one, and the last norm."""
+    tokens, L = batch * n, config.layers
+    blocks = [_own(config, n, batch), _norm("norms before or after it", config, tokens)]
+    if m is not None:
+        blocks.append(_attention("cross-attention", config, n, m, batch))
+        blocks.append(_norm("norms of cross-attention", config, tokens))
+    blocks += [_feed_forward(config, tokens), _norm("norms of feed-forward", config, tokens)]
+    rows = [Cost(part, *(L * x for x in counts)) for part, *counts in blocks]
+    return rows + ([_norm("last norm", config, tokens)] if config.norm_first else [])
 
-    wide = 3 if config.gated else 2
-    feed = (wide * d * f + bias * (f + d), 2 * T * wide * d * f, T * d + (5 if config.gated else 3) * T * f + drop)
-    rows = []
-    if not shared:
-        rows.append(Cost("words", vocab * d, 0, drop))
-        rows += [Cost("segments", config.segments * d, 0, 0)] if config.segments else []
-        rows += [Cost("positions", config.n_max * d, 0, 0)] if config.position == "learned" else []
-        rows += [Cost("norm of the embedding", *norm)] if config.embedding_norm else []
-    elif config.embedding_norm or drop:
-        rows.append(Cost("embedding, shared", 0, 0, drop + (norm[2] if config.embedding_norm else 0)))
-    own = list(attention(n))
+
+def _norm(part, config, tokens):
+    """Gain and, unless it is an RMSNorm, shift; x̂ is kept, and one deviation a token."""
+    return Cost(part, config.d * (1 if config.rms else 2), 0, tokens * (config.d + 1))
+
+
+def _attention(part, config, queries, keys, batch):
+    """Four maps, of which those of keys and values are as narrow as their heads; scores and mixing, 2 · 2 n m d."""
+    d, narrow = config.d, config.d // config.heads * config.groups
+    tokens, memory = batch * queries, batch * keys
+    parameters = 2 * d * d + 2 * d * narrow + config.bias * (2 * d + 2 * narrow)
+    flops = 2 * tokens * 2 * d * d + 2 * memory * 2 * d * narrow + 4 * batch * queries * keys * d
+    cache = tokens * d + tokens * d + 2 * memory * d  # the input; Q, K and V as the scores see them
+    cache += batch * config.heads * queries * keys + tokens * d  # the weights A, and the heads joined
+    return Cost(part, parameters, flops, cache + (tokens * d if config.p else 0))
+
+
+def _own(config, n, batch):
+    """Self-attention, and what it knows of places: a table of distances, or cosines and sines for Q and for K."""
+    part, parameters, flops, cache = _attention("self-attention", config, n, n, batch)
     if config.position == "relative":
-        own[0] += config.heads * (2 * config.max_distance + 1)
-    if config.in_attention.startswith("rope"):
-        own[2] += 2 * n * d // config.heads  # cosines and sines, of the queries and of the keys
-    rows += [Cost("self-attention", *times(L, own)), Cost("norms before or after it", *times(L, norm))]
-    if m is not None:
-        rows += [Cost("cross-attention", *times(L, attention(m))), Cost("norms of cross-attention", *times(L, norm))]
-    rows += [Cost("feed-forward", *times(L, feed)), Cost("norms of feed-forward", *times(L, norm))]
-    rows += [Cost("last norm", *norm)] if config.norm_first else []
-    rows += [Cost("logits", 0 if config.tied else d * config.vocab, 2 * T * d * config.vocab, T * d)] if head else []
-    if m is not None:
-        rows.append(Cost("memory", 0, 0, batch * m * d))  # one array, read by every block
-    return rows
+        parameters += config.heads * (2 * config.max_distance + 1)
+    if config.position in ("rope", "rope_half"):
+        cache += 2 * n * config.d // config.heads
+    return Cost(part, parameters, flops, cache)
+
+
+def _feed_forward(config, tokens):
+    """Two maps, or three with a gate; X is kept, what the activation reads and its slope, what W_2 reads."""
+    d, wide, maps = config.d, config.width, 3 if config.gated else 2
+    parameters = maps * d * wide + config.bias * (wide + d)
+    cache = tokens * d + (5 if config.gated else 3) * tokens * wide
+    return Cost("feed-forward", parameters, 2 * tokens * maps * d * wide, cache + (tokens * d if config.p else 0))
+
+
+def _logits(config, tokens):
+    """A score for each word: the embedding again, or a table of its own."""
+    table = config.d * config.vocab
+    return Cost("logits", 0 if config.tied else table, 2 * tokens * table, tokens * config.d)

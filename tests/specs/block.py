@@ -11,9 +11,9 @@ from byhand.np.multihead import init_multihead
 from byhand.np.norm import init_norm
 from byhand.pt import block as pt_block
 from byhand.pt.gradcheck import parity
-from invariants import matches_numpy, near, normal, rng, same
+from invariants import matches_numpy, near, normal, raises, rng, same
 from mutants import M
-from proofs import habits, refusals
+from proofs import as_shipped, habits, refusals
 from specs.multihead import read, write
 from twins import FORWARD, GRADIENT, LEAD, SLOPE, Case, Spec, directions
 
@@ -242,23 +242,57 @@ def dropout_in_a_block_has_the_right_slope(module):
 X_, P_ = normal(2, N, D), filled(block_tree(), rng())
 FF_ = P_["ff"]
 ROWS = [
-    ("activation_forward", ValueError, "activation: name is 'tanh', expected relu, gelu, gelu_tanh or silu", X_, "tanh"),
+    ("activation_forward", ValueError, "activation: name is 'tanh', expected one of relu, gelu, gelu_tanh, silu", X_, "tanh"),
     ("feed_forward_forward", ValueError, r"feed_forward: params\['W_2'\] has shape \(4, 7\), expected", X_,
      {"W_1": FF_["W_1"], "W_2": FF_["W_1"], "b_1": FF_["b_1"], "b_2": FF_["b_1"]}),
     ("feed_forward_forward", ValueError, "feed_forward: params has W_1, expected W_1, b_1, W_g, W_2, b_2", X_, {"W_1": FF_["W_1"]}),
     ("feed_forward_forward", ValueError, r"feed_forward: params\['W_1'\] has shape \(4, 7\), expected \(3, 7\)", X_[..., :3], FF_),
-    ("block_forward", ValueError, "block: params has attention, ff, norm_1, norm_2, expected attention, cross", X_, P_, 2, None, X_),
+    ("block_forward", ValueError, "block: params has attention, norm_1, ff, norm_2, expected attention, norm_1, ff, norm_2, cross, norm_c", X_, P_, 2, None, X_),
     ("block_forward", ValueError, "block: params has ff, expected attention", X_, {"ff": FF_}, 2),
     ("block_forward", ValueError, "width of W_q is 4, expected a multiple of 3", X_, P_, 3),
 ]
+OPTIONS = {
+    "p is 1.0, expected at least 0 and less than 1": {"p": 1.0}, "norm_first is str, expected bool": {"norm_first": "no"},
+    "eps is 0, expected a finite number greater than 0": {"eps": 0}, "residual is int, expected bool": {"residual": 1},
+    "alpha is inf, expected a finite number": {"alpha": np.inf}, "position is 'sin', expected one of none": {"position": "sin"},
+    "activation is 'tanh', expected one of relu, gelu, gelu_tanh, silu": {"activation": "tanh"}, "kv_heads is 0": {"kv_heads": 0},
+}
+
+
+def options_are_refused(module):
+    """In both halves, and by the class; p = 1 would drop all, with 1/(1 − p) nowhere to be found."""
+    with as_shipped():
+        for says, option in OPTIONS.items():
+            if half(module) == "np":
+                raises((TypeError, ValueError), f"block: {says}", lambda o=option: module.block_forward(X_, P_, 2, **o))
+            else:
+                raises((TypeError, ValueError), f"block: {says}", lambda o=option: module.block(in_torch(X_), in_torch(P_), 2, **o))
+                raises((TypeError, ValueError), f"Block: {says}", lambda o=option: module.Block(D, 2, 7, **o))
+
+
+def half(module):
+    return module.__name__.split(".")[-2]
+
+
+def gradients_of_another_shape_are_refused(module):
+    """What went in has the shape that comes back, also where dropout is off and the cache keeps no array."""
+    makers = {"activation": [module.activation_forward(X_, "relu")], "dropout": [module.dropout_forward(X_, p, rng()) for p in (0.0, 0.5)]}
+    with as_shipped():
+        for name, made in makers.items():
+            backward = getattr(module, f"{name}_backward")
+            for cache in (cache for _, cache in made):
+                for dY in (X_[:1], X_[None], X_[0, 0]):
+                    raises(ValueError, rf"{name}_backward: dY has .*, expected", lambda f=backward, g=dY, c=cache: f(g, c))
+                raises(TypeError, f"{name}_backward: dY is list, expected a NumPy array", lambda f=backward, c=cache: f([1.0], c))
+
+
 refused = refusals(
     *ROWS,
     ("activation_forward", TypeError, "activation: X is list, expected a NumPy array", [1.0]),
     ("dropout_forward", ValueError, "dropout: p is 1.0, expected at least 0 and less than 1", X_, 1.0, None),
     ("dropout_forward", ValueError, "dropout: p is -0.1, expected at least 0 and less than 1", X_, -0.1, None),
     ("dropout_forward", TypeError, "dropout: X has dtype int64", np.arange(3), 0.1, None),
-    ("activation_backward", ValueError, r"activation_backward: dY has shape \(1, 3, 4\), expected", X_[:1],
-     np_block.ActivationCache(X_, X_, "relu")),
+    ("dropout_forward", TypeError, "dropout: rng is int, expected a NumPy Generator", X_, 0.1, 3),
 )
 
 
@@ -350,11 +384,11 @@ def torch_dropout_obeys_its_switches(module):
 
 
 INVARIANTS = {
-    "np.block": [*habits(TWINS), decoder_is_right_in_slope_and_twin, activations_are_those_of_torch,
+    "np.block": [options_are_refused, gradients_of_another_shape_are_refused, *habits(TWINS), decoder_is_right_in_slope_and_twin, activations_are_those_of_torch,
                  equals_the_layers_of_torch, no_token_sees_a_later_one, order_is_not_seen,
                  silent_sublayers_leave_the_stream, dropout_keeps_the_mean, dropout_can_be_off,
                  dropout_in_a_block_has_the_right_slope, refused],
-    "pt.block": [modules_are_functions, block_module_is_block_function, torch_dropout_obeys_its_switches,
+    "pt.block": [options_are_refused, modules_are_functions, block_module_is_block_function, torch_dropout_obeys_its_switches,
                  refused_by_torch],
 }
 WRONG = [
@@ -403,7 +437,10 @@ WRONG = [
       "else dY * cache.keep", "else dY * np.random.default_rng(1).permutation(cache.keep.ravel()).reshape(dY.shape)"),
     M("np.block.dropout_backward", "invariant", "dropout: nothing dropped in the backward",
       "else dY * cache.keep", "else dY"),
-    M("np.block.dropout_forward", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
+    M("np.block.dropout_forward", "invariant", "dropout: p = 1 let in", "p: Share", "p: float"),
+    M("np.block.DropoutCache", "invariant", "dropout: a gradient of any shape", 'X_shape: Shape["*S"]', "X_shape: tuple"),
+    M("np.block.block_forward", "invariant", "block: p = 1 let in", "p: Share", "p: float"),
+    M("np.block.ActivationCache", "invariant", "activation: a gradient of any shape", 'X: Float[Array, "*S"]\n    S: Float[Array, "*S"]', 'X: Array\n    S: Array'),
     M("np.block.dropout_forward", "invariant", "dropout: without rng, one all the same",
       "if rng is None or p == 0:", "rng = rng or np.random.default_rng()\n    if p == 0:"),
     M("np.block.block_forward", "invariant", "cross-attention does not drop",
@@ -441,7 +478,7 @@ WRONG = [
     M("np.block.block_forward", "slope invariant", "block: written into the stream",
       "    X, attention = residual_forward(X,", "    X *= 1 + 1e-3\n    X, attention = residual_forward(X,"),
     M("np.block.feed_forward_forward + feed_forward_backward", "twin invariant", "feed-forward: tokens mixed by a reshape, consistently",
-      'guard.feed_forward("feed_forward", X, params', "X = X.mT.reshape(X.shape",
+      "    U, up = linear", "    X = X.mT.reshape(X.shape)\n    U, up = linear",
       "    return dX, {", "    dX = dX.reshape(*dX.shape[:-2], *dX.shape[:-3:-1]).mT\n    return dX, {"),
     M("pt.block.ACTIVATIONS", "invariant", "GELU by tanh: the exact one", 'F.gelu(X, approximate="tanh")', "F.gelu(X)"),
     M("pt.block.feed_forward", "twin invariant", "gate: the activation on the wrong branch",
@@ -456,7 +493,8 @@ WRONG = [
       "norm = RMSNorm if rms else LayerNorm", "norm = RMSNorm"),
     M("pt.block.dropout", "invariant", "dropout: in evaluation too",
       "return F.dropout(X, p, training)", "return F.dropout(X, p)"),
-    M("pt.block.dropout", "invariant", "dropout: p = 1 let in", "if not 0 <= p < 1:", "if not 0 <= p <= 1:"),
+    M("pt.block.dropout", "invariant", "dropout: p = 1 let in", "p: Share", "p: float"),
+    M("pt.block.block", "invariant", "block: p = 1 let in", "p: Share", "p: float"),
     M("pt.block.block", "invariant", "cross-attention does not drop",
       'F.dropout(multihead(Y, M, params["cross"], heads, kv_heads, memory_mask), p',
       'multihead(Y, M, params["cross"], heads, kv_heads, memory_mask'),

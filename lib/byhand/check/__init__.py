@@ -23,6 +23,8 @@ from byhand.check.rules import (
     all_float64,
     at_least,
     axes_of,
+    embeds,
+    fits,
     groups,
     heads_fit,
     ids_below,
@@ -39,6 +41,7 @@ from byhand.check.signature import checked
 
 __all__ = [
     "Above", "AtLeast", "Below", "Index", "NonNegative", "Params", "Positive", "Shape", "Share", "Size",
-    "ValuesTrusted", "all_float64", "at_least", "axes_of", "checked", "groups", "heads_fit", "ids_below", "kind_among",
-    "less_than", "masks_agree", "multiple_of", "names", "repeats_to", "same_shape", "squares_add_up",
+    "ValuesTrusted", "all_float64", "at_least", "axes_of", "checked", "embeds", "fits", "groups", "heads_fit",
+    "ids_below", "kind_among", "less_than", "masks_agree", "multiple_of", "names", "repeats_to", "same_shape",
+    "squares_add_up",
 ]

@@ -1,5 +1,6 @@
 """What an annotation cannot say, and several modules ask: a line where it is needed."""
 
+import itertools
 import math
 from typing import Any
 
@@ -88,6 +89,33 @@ def names(where: str, called: str, tree: Any, expected: list) -> None:
     if not isinstance(tree, dict) or set(tree) != set(expected):
         got = ", ".join(map(str, tree)) or "no names" if isinstance(tree, dict) else kind_of(tree)
         raise ValueError(f"{where}: {called} has {got}, expected {', '.join(expected)}")
+
+
+def fits(where: str, tree: Any, shapes: dict, called: str = "params") -> None:
+    """A tree with exactly these names, each leaf of its shape; None stands for any size."""
+    names(where, called, tree, list(shapes))
+    for name, expected in shapes.items():
+        if isinstance(expected, dict):
+            fits(where, tree[name], expected, f"{called}[{name!r}]")
+            continue
+        got = getattr(tree[name], "shape", None)
+        if got is None:
+            raise TypeError(f"{where}: {called}[{name!r}] is {kind_of(tree[name])}, expected an array")
+        if got != expected and (len(got) != len(expected) or any(n not in (None, k) for k, n in zip(
+                got, expected, strict=True))):
+            sizes = (*(k if n is None else n for k, n in itertools.zip_longest(got[:len(expected)], expected)),)
+            raise ValueError(f"{where}: {called}[{name!r}] has shape {tuple(got)}, expected {sizes}")
+
+
+def embeds(where: str, config: Any, rows: int, ids: Any, segments: Any, positions: Any) -> None:
+    """Ids of `rows` words, at most n_max a sequence, and segments and positions that the config has room for."""
+    if not 1 <= ids.shape[-1] <= config.n_max:
+        raise ValueError(f"{where}: ids has shape {tuple(ids.shape)}, expected 1 to {config.n_max} tokens a row")
+    if segments is not None and not config.segments:
+        raise ValueError(f"{where}: segments is there but config.segments is 0, expected None")
+    ids_below(where, rows, ids=ids)
+    ids_below(where, config.segments, segments=segments)
+    ids_below(where, config.n_max, positions=positions)
 
 
 def kind_among(where: str, config: Any, *kinds: str) -> None:

@@ -22,11 +22,18 @@ def checked(function: Callable) -> Callable:
     """Refuse arguments that are not what the annotations say; hand over whole numbers and ids as int and int64.
 
     Letters of shapes are sizes that arguments share; a cache is read first, so that gradients must fit the forward.
+    Above a dataclass, it is the annotations of the fields that are read.
     Raises TypeError for a wrong type or dtype, ValueError for a wrong size or value.
     """
+    if isinstance(function, type):
+        function.__init__ = checked(function.__init__)
+        return function
     owner, _, name = function.__qualname__.rpartition(".")
-    where = (owner if owner and "<locals>" not in owner else name).removesuffix("_forward")
-    parameters = inspect.signature(function).parameters.values()
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    where = owner if owner and "<locals>" not in owner else name
+    if gives_a_cache(signature.return_annotation):  # torch's `feed_forward` is no forward of a `feed`
+        where = where.removesuffix("_forward")
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rules = {p.name: rule_of(p.annotation) for p in parameters
              if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and p.annotation is not p.empty}
@@ -49,6 +56,12 @@ def checked(function: Callable) -> Callable:
 
     call.__checked__ = True
     return call
+
+
+def gives_a_cache(annotation: Any) -> bool:
+    """Whether a function returns (output, cache), as a forward of the NumPy half does."""
+    *_, last = typing.get_args(annotation) or [None]
+    return any(hasattr(kind, "_fields") for kind in typing.get_args(last) or [last])
 
 
 def rule_of(annotation: Any) -> Any:

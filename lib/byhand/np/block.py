@@ -1,50 +1,49 @@
 """Chapter 9: the feed-forward layer, dropout, and the block: attention and feed-forward joined to the stream."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Params, Positive, Shape, Share, Size, checked, names
+from byhand.config import Activation
 from byhand.np._erf import erf
 from byhand.np.linear import LinearCache, linear_backward, linear_forward
 from byhand.np.multihead import multihead_backward, multihead_forward
 from byhand.np.residual import ResidualCache, residual_backward, residual_forward
 
-Params = dict[str, Any]
+FEED_FORWARD = {"W_1": "d wide", "b_1?": "wide", "W_g?": "d wide", "W_2": "wide d_o", "b_2?": "d_o"}
+BLOCK, CROSS = ["attention", "norm_1", "ff", "norm_2"], ["cross", "norm_c"]  # what a block has, and with a memory too
 TANH_SCALE, TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
 class ActivationCache(NamedTuple):
-    X: Array
-    S: Array
+    X: Float[Array, "*S"]
+    S: Float[Array, "*S"]
     name: str
 
 
-def activation_forward(X: Float[Array, "*S"], name: str = "gelu") -> tuple[Float[Array, "*S"], ActivationCache]:
+@checked
+def activation_forward(X: Float[Array, "*S"], name: Activation = "gelu") -> tuple[Float[Array, "*S"], ActivationCache]:
     """x S(x), S a gate between 0 and 1: relu 1 where x > 0; gelu Φ(x), and gelu_tanh, close to it (Hendrycks and
     Gimpel 2016); silu σ(x)."""
-    guard.floats("activation", 1, X=X)
     if name == "relu":
         S = (X > 0).astype(X.dtype)
     elif name == "gelu":
         S = 0.5 + 0.5 * erf(X * (1 / math.sqrt(2)))
     elif name == "gelu_tanh":
         S = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * (X * X)))  # σ(2u), u = c (x + a x³)
-    elif name == "silu":
-        S = 0.5 + 0.5 * np.tanh(0.5 * X)  # σ(x) without an exponential that could overflow
     else:
-        raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
+        S = 0.5 + 0.5 * np.tanh(0.5 * X)  # silu: σ(x) without an exponential that could overflow
     return X * S, ActivationCache(X, S, name)  # (9.2)
 
 
+@checked
 def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float[Array, "*S"]:
     """dX = dY ∘ (S + X ∘ S'), with Φ' the normal density and σ' = σ (1 − σ)."""
     X, S, name = cache
-    guard.floats("activation_backward", 1, X=X, dY=dY)
-    guard.shape("activation_backward", "dY", dY.shape, X.shape)
     if name == "relu":
         return dY * S
     if name == "gelu":
@@ -59,18 +58,19 @@ def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float
 class FeedForwardCache(NamedTuple):
     up: LinearCache
     gate: LinearCache | None
-    U: Array
+    U: Float[Array, "*B n wide"]
     activation: ActivationCache
-    G: Array
+    G: Float[Array, "*B n wide"]
     down: LinearCache
 
 
+@checked
 def feed_forward_forward(
-    X: Float[Array, "*B n d"], params: Params, activation: str = "gelu"
-) -> tuple[Float[Array, "*B n d"], FeedForwardCache]:
+    X: Float[Array, "*B n d"], params: Params(Array, FEED_FORWARD), activation: Activation = "gelu"
+) -> tuple[Float[Array, "*B n d_o"], FeedForwardCache]:
     """f(X W_1 + b_1) W_2 + b_2, each token by itself. With W_g it is gated: (f(X W_g) ∘ X W_1) W_2, SwiGLU for silu
-    (Shazeer 2020). params {W_1, W_2}, optional b_1, b_2, W_g."""
-    guard.feed_forward("feed_forward", X, params)
+    (Shazeer 2020). params {W_1, W_2}, optional b_1, b_2, W_g; W_1 and W_g have one shape, so that exchanging them
+    raises nothing and gives another function."""
     U, up = linear_forward(X, params["W_1"], params.get("b_1"))  # (9.8)
     if "W_g" in params:
         inner, gate = linear_forward(X, params["W_g"])  # (9.16)
@@ -83,7 +83,7 @@ def feed_forward_forward(
 
 def feed_forward_backward(
     dY: Float[Array, "*B n d"], cache: FeedForwardCache
-) -> tuple[Float[Array, "*B n d"], Params]:
+) -> tuple[Float[Array, "*B n d"], dict]:
     """dX and the gradients of the parameters; a gate is a product, so each factor gets the other times the gradient."""
     up, gate, U, activation, G, down = cache
     dH, dW_2, db_2 = linear_backward(dY, down)  # (9.11)
@@ -98,24 +98,22 @@ def feed_forward_backward(
 
 
 class DropoutCache(NamedTuple):
-    keep: Array | None
+    keep: Float[Array, "*S"] | None
+    X_shape: Shape["*S"]
 
 
+@checked
 def dropout_forward(
-    X: Float[Array, "*S"], p: float, rng: np.random.Generator | None
+    X: Float[Array, "*S"], p: Share, rng: np.random.Generator | None
 ) -> tuple[Float[Array, "*S"], DropoutCache]:
     """Each entry is 0 with probability p, else divided by 1 − p, so that its mean stays; rng None switches it off."""
-    guard.floats("dropout", 1, X=X)
-    guard.number("dropout", p=p)
-    guard.generator("dropout", rng)
-    if not 0 <= p < 1:
-        raise ValueError(f"dropout: p is {p}, expected at least 0 and less than 1")
     if rng is None or p == 0:
-        return X, DropoutCache(None)
+        return X, DropoutCache(None, X.shape)
     keep = (rng.random(X.shape, dtype=np.float32) >= p).astype(X.dtype) * X.dtype.type(1 / (1 - p))
-    return X * keep, DropoutCache(keep)  # (9.24)
+    return X * keep, DropoutCache(keep, X.shape)  # (9.24)
 
 
+@checked
 def dropout_backward(dY: Float[Array, "*S"], cache: DropoutCache) -> Float[Array, "*S"]:
     """The same entries are dropped, the same are scaled."""
     return dY if cache.keep is None else dY * cache.keep  # (9.24)
@@ -132,10 +130,11 @@ class BlockCache(NamedTuple):
     ff: ResidualCache
 
 
+@checked
 def block_forward(
     X: Float[Array, "*B n d"],
-    params: Params,
-    heads: int,
+    params: dict,
+    heads: Size,
     mask: Bool[Array, "..."] | None = None,
     M: Float[Array, "*B m d_m"] | None = None,
     memory_mask: Bool[Array, "..."] | None = None,
@@ -143,19 +142,19 @@ def block_forward(
     norm_first: bool = True,
     residual: bool = True,
     alpha: float = 1.0,
-    activation: str = "gelu",
-    kv_heads: int | None = None,
-    position: str = "none",
-    rope_theta: float = 10000.0,
-    eps: float = 1e-5,
-    p: float = 0.0,
+    activation: Activation = "gelu",
+    kv_heads: Size | None = None,
+    position: Literal["none", "rope", "rope_half", "alibi", "relative"] = "none",
+    rope_theta: Positive = 10000.0,
+    eps: Positive = 1e-5,
+    p: Share = 0.0,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], BlockCache]:
     """Encoder block: self-attention, then feed-forward. With a memory M, a decoder block: cross-attention between.
 
     params {attention, norm_1, ff, norm_2} and, for a decoder block, {cross, norm_c}. Dropout acts on each sublayer.
     """
-    guard.block("block", params, M)
+    names("block", "params", params, BLOCK if M is None else BLOCK + CROSS)
 
     def attend(Y):
         O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta)
@@ -180,11 +179,12 @@ def block_forward(
     return X, BlockCache(attention, cross, ff)
 
 
+@checked
 def block_backward(
     dY: Float[Array, "*B n d"], cache: BlockCache
-) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"] | None, Params]:
+) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"] | None, dict]:
     """dX, dM (None without a memory) and the gradients of the parameters: the sublayers in reverse order."""
-    grads: Params = {}
+    grads: dict = {}
     dM = None
 
     def feed_back(dO, c):

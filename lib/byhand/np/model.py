@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import checked, embeds, fits, kind_among, names
 from byhand.config import ModelConfig
 from byhand.np.block import BlockCache, DropoutCache, block_backward, block_forward, dropout_backward, dropout_forward
 from byhand.np.embedding import (
@@ -25,8 +25,6 @@ from byhand.np.position import sinusoidal_at
 from byhand.np.residual import norm_backward, norm_forward
 from byhand.tree import map_tree
 
-Params = dict
-
 
 class EmbedCache(NamedTuple):
     tokens: EmbeddingCache
@@ -36,19 +34,18 @@ class EmbedCache(NamedTuple):
     dropout: DropoutCache
 
 
+@checked
 def embed_forward(
-    ids: Int[Array, "*B n"],
-    params: Params,
-    config: ModelConfig,
-    segments: Int[Array, "*B n"] | None = None,
-    positions: Int[Array, "*P n"] | None = None,
+    ids: Int[Array, "*B n"], params: dict, config: ModelConfig,
+    segments: Int[Array, "*B n"] | None = None, positions: Int[Array, "*#B n"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], EmbedCache]:
     """Row of each word, plus those of its segment and its place, where config adds them; then norm and dropout.
 
     params {tokens: {E}} and, by config, {segments: {E}, positions: {table}, norm}; positions default to 0 … n − 1.
     """
-    guard.embed("embed", ids, params, config, segments, positions)
+    fits("embed", params, config.embedding())
+    embeds("embed", config, len(params["tokens"]["E"]), ids, segments, positions)
     positions = np.arange(ids.shape[-1]) if positions is None else positions
     E, of_segment, of_place, norm = params["tokens"]["E"], None, None, None
     X, tokens = embedding_forward(E, ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
@@ -66,9 +63,10 @@ def embed_forward(
     return X, EmbedCache(tokens, of_segment, of_place, norm, dropout)
 
 
-def embed_backward(dX: Float[Array, "*B n d"], cache: EmbedCache) -> Params:
+@checked
+def embed_backward(dX: Float[Array, "*B n d"], cache: EmbedCache) -> dict:
     """The gradients of the parameters: the three tables were added, so each receives all of dX at the rows it gave."""
-    grads: Params = {}
+    grads: dict = {}
     dX = dropout_backward(dX, cache.dropout)
     if cache.norm is not None:
         dX, grads["norm"] = norm_backward(dX, cache.norm)
@@ -84,26 +82,22 @@ class StackCache(NamedTuple):
     norm: NormCache | RMSNormCache | None
 
 
+@checked
 def stack_forward(
-    X: Float[Array, "*B n d"],
-    params: Params,
-    config: ModelConfig,
+    X: Float[Array, "*B n d"], params: dict, config: ModelConfig,
     mask: Bool[Array, "..."] | None = None,
-    M: Float[Array, "*B m d_m"] | None = None,
-    memory_mask: Bool[Array, "..."] | None = None,
+    M: Float[Array, "*B m d_m"] | None = None, memory_mask: Bool[Array, "..."] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], StackCache]:
     """The blocks one after another, and with norm_first a last norm: the stream itself is never normalised before it.
 
     params {blocks: {"0": …, "1": …}} and, with norm_first, {norm}. Every block reads the same memory M.
     """
-    guard.stack("stack", params, config)
+    fits("stack", {k: x for k, x in params.items() if k in ("blocks", "norm")}, config.stack(cross=M is not None))
     blocks = []
     for i in range(config.layers):
-        X, cache = block_forward(  # (10.1), (10.20)
-            X, params["blocks"][str(i)], config.heads, mask, M, memory_mask, norm_first=config.norm_first,
-            residual=config.residual, alpha=config.alpha, activation=config.activation, kv_heads=config.kv_heads,
-            position=config.in_attention, rope_theta=config.rope_theta, eps=config.eps, p=config.p, rng=rng)
+        X, cache = block_forward(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, p=config.p,
+                                 rng=rng, **config.options)  # (10.1), (10.20)
         blocks.append(cache)
     norm = None
     if config.norm_first:
@@ -111,11 +105,12 @@ def stack_forward(
     return X, StackCache(blocks, norm)
 
 
+@checked
 def stack_backward(
     dY: Float[Array, "*B n d"], cache: StackCache
-) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"] | None, Params]:
+) -> tuple[Float[Array, "*B n d"], Float[Array, "*B m d_m"] | None, dict]:
     """dX, dM and the gradients of the parameters; every block read the memory, so dM is the sum over all of them."""
-    grads: Params = {}
+    grads: dict = {}
     dM = None
     if cache.norm is not None:
         dY, grads["norm"] = norm_backward(dY, cache.norm)  # (10.9)
@@ -132,25 +127,25 @@ class EncoderCache(NamedTuple):
     stack: StackCache
 
 
+@checked
 def encoder_forward(
-    ids: Int[Array, "*B n"],
-    params: Params,
-    config: ModelConfig,
-    mask: Bool[Array, "..."] | None = None,
-    segments: Int[Array, "*B n"] | None = None,
+    ids: Int[Array, "*B n"], params: dict, config: ModelConfig,
+    mask: Bool[Array, "..."] | None = None, segments: Int[Array, "*B n"] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], EncoderCache]:
     """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with norm_first."""
-    guard.model("encoder", params, config, "encoder", "encoder_decoder")
+    kind_among("encoder", config, "encoder", "encoder_decoder")
+    names("encoder", "params", params, list(config.side("encoder")))
     X, embed = embed_forward(ids, params["embedding"], config, segments, None, rng)
     H, stack = stack_forward(X, params, config, mask, rng=rng)  # (10.13)
     return H, EncoderCache(embed, stack)
 
 
-def encoder_backward(dH: Float[Array, "*B n d"], cache: EncoderCache) -> Params:
+@checked
+def encoder_backward(dH: Float[Array, "*B n d"], cache: EncoderCache) -> dict:
     """The gradients of the parameters."""
-    dX, _, grads = stack_backward(dH, cache.stack)
-    return grads | {"embedding": embed_backward(dX, cache.embed)}
+    dX, _, grads = stack_backward(dH, cache.stack)  # (10.3)
+    return grads | {"embedding": embed_backward(dX, cache.embed)}  # (10.11), (10.12)
 
 
 class DecoderCache(NamedTuple):
@@ -159,10 +154,9 @@ class DecoderCache(NamedTuple):
     head: UnembedCache | LinearCache
 
 
+@checked
 def decoder_forward(
-    ids: Int[Array, "*B n"],
-    params: Params,
-    config: ModelConfig,
+    ids: Int[Array, "*B n"], params: dict, config: ModelConfig,
     mask: Bool[Array, "..."] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n V"], DecoderCache]:
@@ -170,13 +164,16 @@ def decoder_forward(
 
     params {embedding, blocks}, {norm} with norm_first, and {head: {W}} if not tied.
     """
-    guard.model("decoder", params, config, "decoder")
-    return _decode_forward(ids, params, params["embedding"], config, mask, None, None, rng)
+    kind_among("decoder", config, "decoder")
+    names("decoder", "params", params, list(config.side("decoder")))
+    logits, cache = _decode_forward(ids, params, params["embedding"], config, mask, None, None, rng)  # (10.16)
+    return logits, cache
 
 
-def decoder_backward(dlogits: Float[Array, "*B n V"], cache: DecoderCache) -> Params:
+@checked
+def decoder_backward(dlogits: Float[Array, "*B n V"], cache: DecoderCache) -> dict:
     """The gradients of the parameters."""
-    _, dembedding, grads = _decode_backward(dlogits, cache)
+    _, dembedding, grads = _decode_backward(dlogits, cache)  # (10.18), (10.19)
     return grads | {"embedding": dembedding}
 
 
@@ -186,13 +183,10 @@ class EncoderDecoderCache(NamedTuple):
     shared: bool
 
 
+@checked
 def encoder_decoder_forward(
-    source: Int[Array, "*B m"],
-    target: Int[Array, "*B n"],
-    params: Params,
-    config: ModelConfig,
-    source_mask: Bool[Array, "..."] | None = None,
-    target_mask: Bool[Array, "..."] | None = None,
+    source: Int[Array, "*B m"], target: Int[Array, "*B n"], params: dict, config: ModelConfig,
+    source_mask: Bool[Array, "..."] | None = None, target_mask: Bool[Array, "..."] | None = None,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n V"], EncoderDecoderCache]:
     """Logits for the word after each target token, which sees the target so far and all of the source.
@@ -200,7 +194,9 @@ def encoder_decoder_forward(
     params {encoder: {embedding, blocks, norm}, decoder: {embedding, blocks, norm, head}}; the decoder has an embedding
     of its own if config.source_vocab is given. A source_mask for (n, m) scores must have n = 1: padding of the source.
     """
-    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    kind_among("encoder_decoder", config, "encoder_decoder")
+    names("encoder_decoder", "params", params, ["encoder", "decoder"])
+    names("encoder_decoder", "decoder", params["decoder"], list(config.side("decoder")))
     M, encoder = encoder_forward(source, params["encoder"], config, source_mask, rng=rng)  # (10.20)
     shared = config.source_vocab is None
     embedding = params["encoder" if shared else "decoder"]["embedding"]
@@ -208,13 +204,14 @@ def encoder_decoder_forward(
     return logits, EncoderDecoderCache(encoder, decoder, shared)
 
 
-def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDecoderCache) -> Params:
+@checked
+def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDecoderCache) -> dict:
     """The gradients of the parameters: through the decoder, then from all of its blocks into the encoder.
 
     A shared embedding was read for the source, for the target and for the logits: a sum of three.
     """
-    dM, dembedding, decoder = _decode_backward(dlogits, cache.decoder)
-    encoder = encoder_backward(dM, cache.encoder)
+    dM, dembedding, decoder = _decode_backward(dlogits, cache.decoder)  # (10.22)
+    encoder = encoder_backward(dM, cache.encoder)  # (10.23)
     if cache.shared:
         encoder["embedding"] = map_tree(np.add, encoder["embedding"], dembedding)  # (10.24)
     else:
@@ -235,11 +232,14 @@ def _decode_forward(ids, params, embedding, config, mask, M, memory_mask, rng):
 def _decode_backward(dlogits, cache):
     """dM, the gradients of the embedding, and those of the rest; a tied E looked words up and scored them: a sum."""
     tied = isinstance(cache.head, UnembedCache)
-    dH, dE, *_ = (unembed_backward if tied else linear_backward)(dlogits, cache.head)  # (10.18)
+    if tied:
+        dH, dE = unembed_backward(dlogits, cache.head)  # (10.18)
+    else:
+        dH, dW, _ = linear_backward(dlogits, cache.head)
     dX, dM, grads = stack_backward(dH, cache.stack)
     dembedding = embed_backward(dX, cache.embed)
     if tied:
         dembedding["tokens"]["E"] += dE  # (10.19)
     else:
-        grads["head"] = {"W": dE}
+        grads["head"] = {"W": dW}
     return dM, dembedding, grads

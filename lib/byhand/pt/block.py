@@ -1,11 +1,16 @@
 """Chapter 9: the feed-forward layer and the block in PyTorch, functions and modules over one parameter tree."""
 
+from typing import Literal
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import Params, Positive, Share, Size, checked, names
+from byhand.config import Activation
+from byhand.np.block import BLOCK, CROSS, FEED_FORWARD
 from byhand.pt.linear import linear
 from byhand.pt.multihead import Multihead, multihead
 from byhand.pt.norm import LayerNorm, RMSNorm
@@ -15,42 +20,37 @@ from byhand.pt.residual import residual as connect  # `residual` is a flag of a 
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "gelu_tanh": lambda X: F.gelu(X, approximate="tanh"), "silu": F.silu}
 
 
-def activation(X: Float[Tensor, "*S"], name: str = "gelu") -> Float[Tensor, "*S"]:
+@checked
+def activation(X: Float[Tensor, "*S"], name: Activation = "gelu") -> Float[Tensor, "*S"]:
     """relu; gelu, exact; gelu_tanh, its approximation; silu."""
-    guard.tensors("activation", 1, X=X)
-    if not isinstance(name, str) or name not in ACTIVATIONS:
-        raise ValueError(f"activation: name is {name!r}, expected relu, gelu, gelu_tanh or silu")
     return ACTIVATIONS[name](X)
 
 
 _activation = activation  # functions below have an argument of that name
 
 
+@checked
 def feed_forward(
-    X: Float[Tensor, "*B n d"], params: dict, activation: str = "gelu"
-) -> Float[Tensor, "*B n d"]:
+    X: Float[Tensor, "*B n d"], params: Params(Tensor, FEED_FORWARD), activation: Activation = "gelu"
+) -> Float[Tensor, "*B n d_o"]:
     """f(X W_1 + b_1) W_2 + b_2; with W_g gated, (f(X W_g) ∘ X W_1) W_2."""
-    guard.feed_forward("feed_forward", X, params, half="tensor")
     f = _activation
     U = linear(X, params["W_1"], params.get("b_1"))  # (9.8)
     H = f(linear(X, params["W_g"]), activation) * U if "W_g" in params else f(U, activation)
     return linear(H, params["W_2"], params.get("b_2"))  # (9.10)
 
 
-def dropout(X: Float[Tensor, "*S"], p: float, training: bool = True) -> Float[Tensor, "*S"]:
+@checked
+def dropout(X: Float[Tensor, "*S"], p: Share, training: bool = True) -> Float[Tensor, "*S"]:
     """Each entry is 0 with probability p, else divided by 1 − p."""
-    guard.tensors("dropout", 1, X=X)
-    guard.number("dropout", p=p)
-    guard.flag("dropout", training=training)
-    if not 0 <= p < 1:
-        raise ValueError(f"dropout: p is {p}, expected at least 0 and less than 1")
     return F.dropout(X, p, training)
 
 
+@checked
 def block(
     X: Float[Tensor, "*B n d"],
     params: dict,
-    heads: int,
+    heads: Size,
     mask: Bool[Tensor, "..."] | None = None,
     M: Float[Tensor, "*B m d_m"] | None = None,
     memory_mask: Bool[Tensor, "..."] | None = None,
@@ -58,16 +58,16 @@ def block(
     norm_first: bool = True,
     residual: bool = True,
     alpha: float = 1.0,
-    activation: str = "gelu",
-    kv_heads: int | None = None,
-    position: str = "none",
-    rope_theta: float = 10000.0,
-    eps: float = 1e-5,
-    p: float = 0.0,
+    activation: Activation = "gelu",
+    kv_heads: Size | None = None,
+    position: Literal["none", "rope", "rope_half", "alibi", "relative"] = "none",
+    rope_theta: Positive = 10000.0,
+    eps: Positive = 1e-5,
+    p: Share = 0.0,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """Encoder block, or with a memory M a decoder block; see the NumPy half. Dropout is on wherever p > 0."""
-    guard.block("block", params, M)
+    names("block", "params", params, BLOCK if M is None else BLOCK + CROSS)
 
     def attend(Y):
         Z = multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, is_causal=is_causal)
@@ -88,15 +88,16 @@ def block(
 class FeedForward(nn.Module):
     """Parameters {W_1, b_1, W_2, b_2}, and W_g when gated."""
 
-    def __init__(self, d: int, d_ff: int, activation: str = "gelu", gated: bool = False, bias: bool = True):
+    @checked
+    def __init__(self, d: Size, d_ff: Size, activation: Activation = "gelu", gated: bool = False, bias: bool = True):
         super().__init__()
-        guard.count("FeedForward", d=d, d_ff=d_ff)
         self.activation = activation
         self.W_1, self.W_2 = nn.Parameter(init_weights(d, d_ff)), nn.Parameter(init_weights(d_ff, d))
         self.W_g = nn.Parameter(init_weights(d, d_ff)) if gated else None
         self.b_1 = nn.Parameter(torch.zeros(d_ff)) if bias else None
         self.b_2 = nn.Parameter(torch.zeros(d)) if bias else None
 
+    @checked
     def forward(self, X: Float[Tensor, "*B n d"]) -> Float[Tensor, "*B n d"]:
         return feed_forward(X, dict(self.named_parameters()), self.activation)
 
@@ -104,26 +105,27 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """One block of an encoder, or with `d_m` of a decoder with cross-attention; the tree of the NumPy half."""
 
+    @checked
     def __init__(
         self,
-        d: int,
-        heads: int,
-        d_ff: int,
+        d: Size,
+        heads: Size,
+        d_ff: Size,
         *,
-        d_m: int | None = None,
-        kv_heads: int | None = None,
+        d_m: Size | None = None,
+        kv_heads: Size | None = None,
         norm_first: bool = True,
         residual: bool = True,
         alpha: float = 1.0,
-        activation: str = "gelu",
+        activation: Activation = "gelu",
         gated: bool = False,
         bias: bool = True,
         rms: bool = False,
-        position: str = "none",
-        rope_theta: float = 10000.0,
-        max_distance: int | None = None,
-        eps: float = 1e-5,
-        p: float = 0.0,
+        position: Literal["none", "rope", "rope_half", "alibi", "relative"] = "none",
+        rope_theta: Positive = 10000.0,
+        max_distance: Size | None = None,
+        eps: Positive = 1e-5,
+        p: Share = 0.0,
     ):
         super().__init__()
         norm = RMSNorm if rms else LayerNorm
@@ -139,6 +141,7 @@ class Block(nn.Module):
                         "rope_theta": rope_theta, "eps": eps}
         self.p = p
 
+    @checked
     def forward(
         self,
         X: Float[Tensor, "*B n d"],

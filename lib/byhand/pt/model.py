@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import Size, checked, embeds, fits, kind_among, names
 from byhand.config import ModelConfig
 from byhand.init import init_model
 from byhand.pt.block import Block, block, dropout
@@ -19,16 +20,15 @@ from byhand.pt.position import LearnedPositions, sinusoidal_at
 from byhand.pt.residual import norm
 
 
+@checked
 def embed(
-    ids: Int[Tensor, "*B n"],
-    params: dict,
-    config: ModelConfig,
-    segments: Int[Tensor, "*B n"] | None = None,
-    positions: Int[Tensor, "*P n"] | None = None,
+    ids: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
+    segments: Int[Tensor, "*B n"] | None = None, positions: Int[Tensor, "*#B n"] | None = None,
     training: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """Row of each word, plus those of its segment and its place, where config adds them; then norm and dropout."""
-    guard.embed("embed", ids, params, config, segments, positions, half="tensor")
+    fits("embed", params, config.embedding())
+    embeds("embed", config, len(params["tokens"]["E"]), ids, segments, positions)
     positions = torch.arange(ids.shape[-1], device=ids.device) if positions is None else positions
     X = embedding(params["tokens"]["E"], ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
     if config.segments:
@@ -42,61 +42,58 @@ def embed(
     return dropout(X, config.p, training)
 
 
+@checked
 def stack(
-    X: Float[Tensor, "*B n d"],
-    params: dict,
-    config: ModelConfig,
+    X: Float[Tensor, "*B n d"], params: dict, config: ModelConfig,
     mask: Bool[Tensor, "..."] | None = None,
-    M: Float[Tensor, "*B m d_m"] | None = None,
-    memory_mask: Bool[Tensor, "..."] | None = None,
+    M: Float[Tensor, "*B m d_m"] | None = None, memory_mask: Bool[Tensor, "..."] | None = None,
     training: bool = False,
     is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """The blocks one after another, and with norm_first a last norm."""
-    guard.stack("stack", params, config)
+    fits("stack", {k: x for k, x in params.items() if k in ("blocks", "norm")}, config.stack(cross=M is not None))
     for i in range(config.layers):
         X = block(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, is_causal=is_causal,
-                  p=config.p if training else 0.0, **_options(config))
+                  p=config.p if training else 0.0, **config.options)
     return norm(X, params["norm"], config.eps) if config.norm_first else X  # (10.8)
 
 
+@checked
 def encoder(
-    ids: Int[Tensor, "*B n"],
-    params: dict,
-    config: ModelConfig,
+    ids: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
     mask: Bool[Tensor, "..."] | None = None,
     segments: Int[Tensor, "*B n"] | None = None,
     training: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with norm_first."""
-    guard.model("encoder", params, config, "encoder", "encoder_decoder")
+    kind_among("encoder", config, "encoder", "encoder_decoder")
+    names("encoder", "params", params, list(config.side("encoder")))
     X = embed(ids, params["embedding"], config, segments, None, training)
     return stack(X, params, config, mask, training=training)
 
 
+@checked
 def decoder(
-    ids: Int[Tensor, "*B n"],
-    params: dict,
-    config: ModelConfig,
+    ids: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
     mask: Bool[Tensor, "..."] | None = None,
     training: bool = False,
 ) -> Float[Tensor, "*B n V"]:
     """Logits for the word that follows each token, which sees itself and what stands before it."""
-    guard.model("decoder", params, config, "decoder")
+    kind_among("decoder", config, "decoder")
+    names("decoder", "params", params, list(config.side("decoder")))
     return _decode(ids, params, params["embedding"], config, mask, None, None, training)
 
 
+@checked
 def encoder_decoder(
-    source: Int[Tensor, "*B m"],
-    target: Int[Tensor, "*B n"],
-    params: dict,
-    config: ModelConfig,
-    source_mask: Bool[Tensor, "..."] | None = None,
-    target_mask: Bool[Tensor, "..."] | None = None,
+    source: Int[Tensor, "*B m"], target: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
+    source_mask: Bool[Tensor, "..."] | None = None, target_mask: Bool[Tensor, "..."] | None = None,
     training: bool = False,
 ) -> Float[Tensor, "*B n V"]:
     """Logits for the word after each target token, which sees the target so far and all of the source."""
-    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    kind_among("encoder_decoder", config, "encoder_decoder")
+    names("encoder_decoder", "params", params, ["encoder", "decoder"])
+    names("encoder_decoder", "decoder", params["decoder"], list(config.side("decoder")))
     M = encoder(source, params["encoder"], config, source_mask, training=training)
     shared = params["encoder" if config.source_vocab is None else "decoder"]["embedding"]
     return _decode(target, params["decoder"], shared, config, target_mask, M, source_mask, training)
@@ -109,12 +106,6 @@ def _decode(ids, params, embedding, config, mask, M, memory_mask, training):
     return unembed(H, embedding["tokens"]["E"]) if config.tied else linear(H, params["head"]["W"])  # (10.16)
 
 
-def _options(config: ModelConfig) -> dict:
-    return {"heads": config.heads, "kv_heads": config.kv_heads, "norm_first": config.norm_first,
-            "residual": config.residual, "alpha": config.alpha, "activation": config.activation,
-            "position": config.in_attention, "rope_theta": config.rope_theta, "eps": config.eps}
-
-
 def _start(module: nn.Module, config: ModelConfig, rng: np.random.Generator | None) -> None:
     """Parameters as `init_model` makes them: from rng, or from a seed that torch.manual_seed decides."""
     rng = np.random.default_rng(torch.randint(2**62, ()).item()) if rng is None else rng
@@ -124,7 +115,8 @@ def _start(module: nn.Module, config: ModelConfig, rng: np.random.Generator | No
 class Embed(nn.Module):
     """Parameters {tokens} and, by config, {segments, positions, norm}."""
 
-    def __init__(self, vocab: int, config: ModelConfig):
+    @checked
+    def __init__(self, vocab: Size, config: ModelConfig):
         super().__init__()
         self.config = config
         self.tokens = Embedding(vocab, config.d)
@@ -132,11 +124,11 @@ class Embed(nn.Module):
         self.positions = LearnedPositions(config.n_max, config.d) if config.position == "learned" else None
         self.norm = (RMSNorm if config.rms else LayerNorm)(config.d, config.eps) if config.embedding_norm else None
 
+    @checked
     def forward(
         self,
         ids: Int[Tensor, "*B n"],
-        segments: Int[Tensor, "*B n"] | None = None,
-        positions: Int[Tensor, "*P n"] | None = None,
+        segments: Int[Tensor, "*B n"] | None = None, positions: Int[Tensor, "*#B n"] | None = None,
     ) -> Float[Tensor, "*B n d"]:
         params = tree.unflatten(dict(self.named_parameters()))
         return embed(ids, params, self.config, segments, positions, self.training)
@@ -145,15 +137,17 @@ class Embed(nn.Module):
 class Encoder(nn.Module):
     """Parameters {embedding, blocks} and, with norm_first, {norm}, started by `init_model`."""
 
+    @checked
     def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
         super().__init__()
-        guard.kind("Encoder", config, "encoder", "encoder_decoder")
+        kind_among("Encoder", config, "encoder", "encoder_decoder")
         self.config = config
         self.embedding = Embed(config.source_vocab or config.vocab, config)
         self.blocks, self.norm = _blocks(config), _last_norm(config)
         if config.kind == "encoder":
             _start(self, config, rng)
 
+    @checked
     def forward(
         self,
         ids: Int[Tensor, "*B n"],
@@ -172,9 +166,10 @@ class Decoder(nn.Module):
     In an encoder–decoder its blocks read a memory M, and `embedding` stands in where the two sides share one.
     """
 
+    @checked
     def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
         super().__init__()
-        guard.kind("Decoder", config, "decoder", "encoder_decoder")
+        kind_among("Decoder", config, "decoder", "encoder_decoder")
         self.config = config
         own = config.kind == "decoder" or config.source_vocab is not None
         self.embedding = Embed(config.vocab, config) if own else None
@@ -183,6 +178,7 @@ class Decoder(nn.Module):
         if config.kind == "decoder":
             _start(self, config, rng)
 
+    @checked
     def forward(
         self,
         ids: Int[Tensor, "*B n"],
@@ -203,18 +199,19 @@ class Decoder(nn.Module):
 class EncoderDecoder(nn.Module):
     """Parameters {encoder, decoder}; without a source_vocab the decoder reads the encoder's embedding."""
 
+    @checked
     def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
         super().__init__()
-        guard.kind("EncoderDecoder", config, "encoder_decoder")
+        kind_among("EncoderDecoder", config, "encoder_decoder")
         self.config, self.encoder, self.decoder = config, Encoder(config), Decoder(config)
         _start(self, config, rng)
 
+    @checked
     def forward(
         self,
         source: Int[Tensor, "*B m"],
         target: Int[Tensor, "*B n"],
-        source_mask: Bool[Tensor, "..."] | None = None,
-        target_mask: Bool[Tensor, "..."] | None = None,
+        source_mask: Bool[Tensor, "..."] | None = None, target_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "*B n V"]:
         M = self.encoder(source, source_mask)
         shared = self.encoder.embedding if self.decoder.embedding is None else None
@@ -225,7 +222,7 @@ def _blocks(config, cross=False):
     return nn.ModuleList(
         Block(config.d, d_ff=config.width, d_m=config.d if cross else None, gated=config.gated, bias=config.bias,
               rms=config.rms, max_distance=config.max_distance if config.position == "relative" else None, p=config.p,
-              **_options(config))
+              **config.options)
         for _ in range(config.layers))
 
 
