@@ -30,6 +30,7 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "residual": {"deepnorm", "init_std"},  # pt takes them from np: plain numbers
            "train": {"loop", "settings"}, "translate": {"loss_and_grads", "length_penalty"},
            "pretrain": {"sentence_pairs", "pretrain_loss_and_grads"},
+           "flash": {"one_length_if_causal"},
            "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_lora",
                         "lora_grads", "lora_loss_and_grads"},
            "optim": {"init_state", "sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
@@ -41,7 +42,7 @@ PT_ONLY = {"gradcheck": {"parity"}, "linear": {"Linear"}, "attention": {"fused_a
            "norm": {"LayerNorm", "RMSNorm"}, "block": {"FeedForward", "Block"},
            "model": {"Embed", "Encoder", "Decoder", "EncoderDecoder"}, "translate": {"loss_and_weight"},
            "train": {"optimizer_state", "load_optimizer_state", "main"},
-           "pretrain": {"MlmHead", "Pretraining"}, "finetune": {"Classifier", "Lora"},
+           "pretrain": {"MlmHead", "Pretraining"}, "finetune": {"Classifier", "Lora"}, "flash": {"Tiles"},
            "optim": {"parameter_groups", "adamw", "set_lr"}}
 OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoidal", "shift_matrix", "alibi_slopes",
                                           "alibi_bias", "interleave_permutation", "positions_2d")}
@@ -49,7 +50,8 @@ OF_TORCH |= {name: ["device"] for name in ("batch_pairs", "epoch", "greedy_searc
 WITH_DROPOUT = ("dropout", "embed", "encoder", "decoder", "encoder_decoder", "translation_loss", "classify", "pretrain",
                 "classifier")  # a generator in NumPy, a mode in torch
 OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "init_weights": ["generator"],
-             "stack": ["training", "is_causal"]} | {name: ["training"] for name in WITH_DROPOUT}
+             "stack": ["training", "is_causal"], "flash_attention": ["return_lse"]}
+OF_TORCH |= {name: ["training"] for name in WITH_DROPOUT}
 OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
 OF_NUMPY |= {name: ["rng"] for name in WITH_DROPOUT}
 OF_NUMPY |= {"train_step": ["betas", "eps", "decay", "mask", "rng", "inplace"]}  # torch's optimiser holds them

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 import torch
 from byhand.np.attention import attention_backward, attention_forward
-from invariants import near, normal, rng, same
+from byhand.np.flash import flash_attention_forward
+from invariants import near, normal, raises, rng, same
 from mutants import M
 from proofs import habits, refusals
 from twins import LEAD, Case, Spec, mask_of
@@ -76,11 +77,17 @@ def great_scores_do_not_overflow(module):
         near(forward(module, Q, K, X, block=3), attention_forward(Q, K, X)[0])
 
 
-def half_precision_does_not_overflow(module):
-    X = 2 * normal(2, 11, 4)
-    O = forward(module, *3 * [X.astype(np.float16)], block=3)
-    assert O.dtype == np.float16
-    near(O, attention_forward(X, X, X)[0], "outputs", 2e-2)
+def scores_that_overflow_are_refused(module):
+    """As attention refuses them, to either side and in any tile, and not where every score is in range."""
+    X = np.ones((2, 5, 4), np.float32)
+    with np.errstate(over="ignore"):
+        for sign in (1, -1):
+            for one in (0, 4):
+                Q, K = 1e19 * X, sign * X
+                K[1, one] *= 1e20
+                for call in (attention_forward, partial(module.flash_attention_forward, block=2)):
+                    raises(ValueError, rf"S holds {'-' * (sign < 0)}inf at index \(1, 0, {one}\), expected finite", lambda c=call, q=Q, k=K: c(q, k, X))
+    near(module.flash_attention_forward(1e19 * X, 1e18 * X, X, block=2)[0], X, "the greatest scores")
 
 
 def either_base_will_do(module):
@@ -161,19 +168,79 @@ def tiles_are_the_fused_kernel(module):
             near(a, b, "gradients")
 
 
+def log_sum_exp_is_an_output(module):
+    """L with `return_lse` is that of the NumPy half, and has a gradient too: finite differences in float64."""
+    leaves = [torch.tensor(2 * normal(2, 3, n, d), requires_grad=True) for n, d in ((7, 4), (5, 4), (5, 3))]
+    mask = torch.tensor(mask_of("random", rng(), (2, 3), 7, 5))
+    square = (leaves[0], leaves[0], leaves[0])
+    for inputs, options in ((leaves, {}), (leaves, {"mask": mask, "scale": 0.3}), (square, {"is_causal": True})):
+        flash = partial(module.flash_attention, block=3, return_lse=True, **options)
+        O, L = flash(*inputs)
+        arrays = {k: x.numpy() if isinstance(x, torch.Tensor) else x for k, x in options.items()}
+        theirs, cache = flash_attention_forward(*(x.detach().numpy() for x in inputs), block=4, **arrays)
+        near(O.detach(), theirs, "outputs")
+        near(L.detach(), cache.L, "log-sum-exp")
+        same(module.flash_attention(*inputs, block=3, **options).detach(), O.detach(), "with L and without")
+        assert torch.autograd.gradcheck(flash, inputs, fast_mode=True)
+
+
+def memory_is_less_than_the_scores(module):
+    """Nothing that is made on the way forward or back holds all scores: no tensor has n × m entries."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):
+        most = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            out = function(*args, **(kwargs or {}))
+            Watch.most = max([Watch.most, *(x.numel() for x in (out if isinstance(out, tuple | list) else [out]) if isinstance(x, torch.Tensor))])
+            return out
+
+    x = torch.tensor(normal(96, 4), requires_grad=True)
+    with Watch():
+        module.flash_attention(x, x, x, block=16).sum().backward()
+    assert 16 * 16 <= Watch.most <= 96 * 16, Watch.most
+
+
+def compiles_whole_and_maps_over_a_batch(module):
+    """One graph with its backward, one program for export, one function for vmap."""
+    leaves = [torch.tensor(normal(2, n, d), requires_grad=True) for n, d in ((5, 4), (7, 4), (7, 3))]
+    flash = partial(module.flash_attention, block=3)
+    expected = flash(*leaves)
+    torch._dynamo.reset()
+    compiled = torch.compile(flash, fullgraph=True, backend="aot_eager")(*leaves)
+    near(compiled.detach(), expected.detach(), "compiled")
+    dO = torch.tensor(normal(2, 5, 3))
+    for a, b in zip(torch.autograd.grad(compiled, leaves, dO), torch.autograd.grad(expected, leaves, dO), strict=True):
+        near(a, b, "gradients, compiled")
+    near(torch.func.vmap(flash)(*leaves).detach(), expected.detach(), "mapped")
+
+
+def autocast_computes_and_comes_back(module):
+    """bfloat16 where autocast says so; gradients have the dtype of the leaves."""
+    leaves = [torch.tensor(normal(2, 5, 4), dtype=torch.float32, requires_grad=True) for _ in range(3)]
+    expected = module.flash_attention(*leaves, block=3)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = module.flash_attention(*leaves, block=3)
+    near(out.detach().float(), expected.detach(), "outputs", 0.05)
+    for a, b in zip(*(torch.autograd.grad(o.float().sum(), leaves) for o in (out, expected)), strict=True):
+        assert a.dtype == torch.float32
+        near(a, b, "gradients", 0.1)
+
+
 X = normal(2, 11, 4)
 T = torch.tensor(X)
 LONG = "is_causal is True with 11 queries and 3 keys"
 PARTIAL = np.full(3, -np.inf), np.zeros(3), np.zeros((3, 2))
 WRONG_PARTIALS = [
-    (TypeError, "a is float, expected three: m, l, o", 1.0),
-    (TypeError, "a is 2 arrays, expected three: m, l, o", PARTIAL[:2]),
-    (TypeError, "m of a is list", ([0.0] * 3, *PARTIAL[1:])),
-    (TypeError, "m of a has dtype (torch.)?float32 but l_a has (torch.)?float64", (PARTIAL[0].astype(np.float32), *PARTIAL[1:])),
-    (ValueError, r"m of b has shape \(3,\), expected \(4,\)", (np.zeros(4), np.zeros(4), np.zeros((4, 2)))),
-    (ValueError, r"o of a has shape \(4, 2\), expected \(3, 2\)", (*PARTIAL[:2], np.zeros((4, 2)))),
+    (TypeError, "online_softmax_merge: a is float, expected a tuple", 1.0),
+    (ValueError, "a has 2 entries, expected 3", PARTIAL[:2]),
+    (TypeError, r"a\[0\] is list", ([0.0] * 3, *PARTIAL[1:])),
+    (TypeError, r"a\[[01]\] has dtype (torch.)?float.. but a\[[01]\] has (torch.)?float..", (PARTIAL[0].astype(np.float32), *PARTIAL[1:])),
+    (ValueError, r"b\[0\] has shape \(3,\), expected \(4,\)", (np.zeros(4), np.zeros(4), np.zeros((4, 2)))),
+    (ValueError, r"a\[2\] has shape \(4, 2\), expected \(3, 2\)", (*PARTIAL[:2], np.zeros((4, 2)))),
 ]
-NOT_NUMBERS = [(ValueError, f"m of a holds {x}", (np.array([0, x, 0]), *PARTIAL[1:])) for x in (np.nan, np.inf)]
+NOT_NUMBERS = [(ValueError, rf"a\[0\] holds {x}", (np.array([0, x, 0]), *PARTIAL[1:])) for x in (np.nan, np.inf)]
 
 
 def merges(cases, of=lambda x: x):
@@ -184,12 +251,13 @@ def merges(cases, of=lambda x: x):
 
 INVARIANTS = {
     "np.flash": [tiles_are_attention, causal_flag_is_causal_mask, great_scores_do_not_overflow, memory_is_one_tile,
-                 half_precision_does_not_overflow, either_base_will_do,
+                 scores_that_overflow_are_refused, either_base_will_do,
                  merge_in_any_order, merge_reads_keys_one_by_one, *habits(TWINS),
                  refusals(("flash_attention_forward", ValueError, LONG, X, X[:, :3], X[:, :3], None, None, True),
                           ("flash_attention_forward", ValueError, "block is 0", X, X, X, None, None, False, 0),
                           *merges(WRONG_PARTIALS + NOT_NUMBERS))],
-    "pt.flash": [tiles_are_the_fused_kernel, causal_flag_is_causal_mask, great_scores_do_not_overflow,
+    "pt.flash": [tiles_are_the_fused_kernel, log_sum_exp_is_an_output, memory_is_less_than_the_scores,
+                 compiles_whole_and_maps_over_a_batch, autocast_computes_and_comes_back, causal_flag_is_causal_mask, great_scores_do_not_overflow,
                  merge_in_any_order, merge_reads_keys_one_by_one,
                  refusals(("flash_attention", ValueError, LONG, T, T[:, :3], T[:, :3], None, None, True),
                           ("flash_attention", ValueError, "block is 0", T, T, T, None, None, False, 0),
@@ -200,7 +268,7 @@ WRONG = [
     M("np.flash.online_softmax_merge", "invariant", "merge: accumulator not rescaled",
       "keep[..., None] * o_a + add[..., None] * o_b", "o_a + add[..., None] * o_b"),
     M("np.flash.online_softmax_merge", "invariant", "merge: takes anything",
-      'guard.partials("online_softmax_merge", a, b)', "pass"),
+      "_maxima(a=a, b=b)", "pass"),
     M("np.flash.online_softmax_merge", "invariant", "merge: denominator not rescaled",
       "keep * l_a + add * l_b", "l_a + l_b"),
     M("np.flash.online_softmax_merge", "invariant", "merge: new tile not rescaled",
@@ -217,7 +285,11 @@ WRONG = [
       "q * (np.maximum.accumulate(k) if is_causal else k.max())", "q"),
     M("np.flash._bounded", "invariant", "what a query may read first depends on the future",
       "(np.maximum.accumulate(k) if is_causal else k.max()", "k.max("),
-    M("np.flash._bounded", "invariant", "half precision without a maximum", " * (Q.dtype != np.float16)", ""),
+    M("np.flash.flash_attention_forward", "invariant", "scores that overflow give NaN", "_no_overflow(E, head, rows, cols)", "pass"),
+    M("np.flash._no_overflow", "invariant", "overflow named in its tile, not in its row", "rows.start + int(query)", "int(key)"),
+    M("np.flash.FlashCache", "invariant", "a gradient of any shape",
+      'O: Float[Array, "*B n d_v"]', "O: Array", 'Q: Float[Array, "*B n d_k"]', "Q: Array", 'V: Float[Array, "*B m d_v"]', "V: Array",
+      'L: Float[Array, "*B n"]', "L: Array"),
     M("np.flash.BASES", "invariant", "2ˢ without log₂ e", "2: (np.exp2, 1 / math.log(2))", "2: (np.exp2, 1.0)"),
     M("np.flash.BASES", "invariant", "eˢ with log₂ e", "(np.exp, 1.0)", "(np.exp, 1 / math.log(2))"),
     M("np.flash._finite", "slope twin invariant", "−∞ − (−∞) in a row that sees nothing",
@@ -259,17 +331,23 @@ WRONG = [
     M("np.flash.flash_attention_backward", "invariant", "keys read in memory order",
       "block = cache\n", "block = cache\n    K = K.ravel(order='K').reshape(K.shape)\n"),
     M("np.flash.flash_attention_forward", "invariant", "causal with any number of keys",
-      ", is_causal, block", ", False, block"),
+      "one_length_if_causal(Q, K, is_causal)", "one_length_if_causal(Q, K, False)"),
     M("pt.flash.online_softmax_merge", "twin invariant", "accumulator not rescaled",
       "keep[..., None] * o_a + add", "o_a + add"),
     M("pt.flash._finite", "twin invariant", "−∞ − (−∞) in a row that sees nothing",
       "return torch.where(m == -torch.inf, 0, m)", "return m"),
     M("pt.flash.online_softmax_merge", "twin invariant", "merge: the maximum of the first alone",
       "m = torch.maximum(m_a, m_b)", "m = m_a"),
-    M("pt.flash.flash_attention", "invariant", "no maximum: overflows",
-      "top = S.detach().amax(dim=-1)", "top = torch.zeros_like(S[..., 0])"),
-    M("pt.flash.flash_attention", "twin invariant", "causal: diagonal hidden", ".triu(1)", ".triu(0)"),
-    M("pt.flash.flash_attention", "twin invariant", "gradient of the weights stopped",
-      "E = torch.exp(S - _finite(top)[..., None])", "E = torch.exp(S - _finite(top)[..., None]).detach()"),
-    M("pt.flash.flash_attention", "invariant", "causal with any number of keys", ", is_causal, ", ", False, "),
+    M("pt.flash.Tiles.forward", "invariant", "no maximum: overflows",
+      "top = S.amax(dim=-1)", "top = torch.zeros_like(S[..., 0])"),
+    M("pt.flash._scores", "twin invariant", "causal: diagonal hidden", ".triu(1)", ".triu(0)"),
+    M("pt.flash.Tiles.backward", "twin invariant", "D forgotten", " - D[..., i : i + ctx.block, None])", ")"),
+    M("pt.flash.Tiles.backward", "invariant", "the log-sum-exp sends nothing back", ".sum(dim=-1) - dL", ".sum(dim=-1)"),
+    M("pt.flash.Tiles.backward", "twin invariant", "dV of the last queries alone", "dV[cols] += A.mT", "dV[cols] = A.mT"),
+    M("pt.flash.Tiles.backward", "twin invariant", "dQ not scaled", "ctx.scale * (dS", "(dS"),
+    M("pt.flash.Tiles.forward", "invariant", "maximum missing in the log-sum-exp", "_finite(state.m) + torch.log(l)", "torch.log(l)"),
+    M("pt.flash.Tiles.backward", "invariant", "the whole matrix is made after all", "    @once_differentiable\n", "",
+      "        Q, K, V, mask, O, L = ctx.saved_tensors\n",
+      "        Q, K, V, mask, O, L = ctx.saved_tensors\n        everything = Q @ K.mT  # noqa: F841\n"),
+    M("pt.flash.flash_attention", "invariant", "causal with any number of keys", "one_length_if_causal(Q, K, is_causal)", "pass"),
 ]

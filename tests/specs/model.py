@@ -329,12 +329,12 @@ ROWS = [
      np.arange(3)),
     ("embed_forward", ValueError, "embed: segments is there but config.segments is 0, expected None", IDS_, E_, CONFIG_, 0 * IDS_),
     ("encoder_forward", ValueError, "embed: segments is there but config.segments is 0", IDS_, R_, CONFIGS[1], None, 0 * IDS_),
-    ("embed_forward", TypeError, r"embed: params\['tokens'\]\['E'\] is list, expected an array", IDS_, {"tokens": {"E": [1.0]}}, CONFIG_),
     ("decoder_forward", TypeError, "decoder: params is NoneType, expected a dict", IDS_, None, CONFIG_),
     ("stack_forward", ValueError, r"mask has shape \(2, 5\), expected", normal(2, 5, D), P_, CONFIG_, np.ones((2, 5), bool)),
 ]
 refused = refusals(
     *ROWS,
+    ("embed_forward", TypeError, r"embed: params\['tokens'\]\['E'\] is list, expected an array", IDS_, {"tokens": {"E": [1.0]}}, CONFIG_),
     ("decoder_forward", ValueError, "embed: ids holds 7, expected whole numbers from 0 to 6", IDS_ + 7 - IDS_.max(), P_, CONFIG_),
     ("embed_forward", ValueError, "embed: positions holds 6, expected whole numbers from 0 to 5", IDS_, E_, CONFIG_, None, np.arange(2, 7)),
     ("embed_forward", ValueError, "embed: segments holds 2, expected whole numbers from 0 to 1", IDS_, Q_["embedding"], CONFIGS[0],

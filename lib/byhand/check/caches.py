@@ -71,7 +71,7 @@ def size_rule(annotation: Any) -> Any:
     if annotation is int or typing.get_origin(annotation) is typing.Annotated:
         return CachedSize()
     if hasattr(annotation, "dim_str"):
-        return CachedArray(Letters.of(annotation.dim_str), set(annotation.dtypes) == set(jaxtyping.Float.dtypes))
+        return CachedArray(Letters.of(annotation.dim_str), annotation.dtypes == jaxtyping.Float.dtypes)
     return None
 
 

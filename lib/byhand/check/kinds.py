@@ -94,8 +94,10 @@ class Several:
         if self.length is not None and len(x) != self.length:
             raise ValueError(f"{where}: {name} has {len(x)} entries, expected {self.length}")
         rules = self.inside if self.length is not None else self.inside * len(x)
-        return self.origin(rule(where, f"{name}[{i}]", y, seen) if rule else y
-                           for i, (rule, y) in enumerate(zip(rules, x, strict=True)))
+        new = [rule(where, f"{name}[{i}]", y, seen) if rule else y
+               for i, (rule, y) in enumerate(zip(rules, x, strict=True))]
+        same = isinstance(x, self.origin) and all(a is b for a, b in zip(new, x, strict=True))
+        return x if same else self.origin(new)
 
 
 class Tree:

@@ -78,7 +78,7 @@ def rule_of(annotation: Any) -> Any:
     if origin is typing.Literal:
         return OneOf(typing.get_args(annotation))
     if hasattr(annotation, "dim_str"):
-        kind = next(kind for of, kind in KINDS.items() if set(annotation.dtypes or ()) == set(of.dtypes or ()))
+        kind = next(kind for of, kind in KINDS.items() if annotation.dtypes == of.dtypes)
         return ArrayOf(annotation.array_type, kind, annotation.dim_str)
     if annotation in PLAIN:
         return PLAIN[annotation]()

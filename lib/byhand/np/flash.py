@@ -4,27 +4,28 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from numpy import ndarray as Array
 from numpy.lib.introspect import opt_func_info
 
-from byhand import guard
+from byhand.check import Size, checked
 
 
 class Partial(NamedTuple):
     """What a query has read of some keys: m = max s, l = Σ exp(s − m), o = Σ exp(s − m) v."""
 
-    m: Array
-    l: Array
-    o: Array
+    m: Shaped[Array, "*B n"]  # −∞ where nothing was read
+    l: Float[Array, "*B n"]
+    o: Float[Array, "*B n d_v"]
 
 
+@checked
 def online_softmax_merge(
-    a: tuple[Float[Array, "*B n"], Float[Array, "*B n"], Float[Array, "*B n d_v"]],
-    b: tuple[Float[Array, "*B n"], Float[Array, "*B n"], Float[Array, "*B n d_v"]],
+    a: tuple[Shaped[Array, "*B n"], Float[Array, "*B n"], Float[Array, "*B n d_v"]],
+    b: tuple[Shaped[Array, "*B n"], Float[Array, "*B n"], Float[Array, "*B n d_v"]],
 ) -> Partial:
     """(m, l, o) of two sets of keys read together: associative, and (−∞, 0, 0) is its identity (Milakov 2018)."""
-    guard.partials("online_softmax_merge", a, b)
+    _maxima(a=a, b=b)
     (m_a, l_a, o_a), (m_b, l_b, o_b) = a, b
     m = np.maximum(m_a, m_b)
     top = _finite(m)
@@ -33,35 +34,34 @@ def online_softmax_merge(
 
 
 class FlashCache(NamedTuple):
-    Q: Array
-    K: Array
-    V: Array
-    O: Array
-    L: Array
-    mask: Array | None
+    Q: Float[Array, "*B n d_k"]
+    K: Float[Array, "*B m d_k"]
+    V: Float[Array, "*B m d_v"]
+    O: Float[Array, "*B n d_v"]
+    L: Float[Array, "*B n"]  # log-sum-exp of the scores
+    mask: Bool[Array, "..."] | None
     is_causal: bool
     scale: float
     block: int
 
 
+@checked
 def flash_attention_forward(
     Q: Float[Array, "*B n d_k"],
     K: Float[Array, "*B m d_k"],
     V: Float[Array, "*B m d_v"],
-    mask: Bool[Array, "..."] | None = None,
+    mask: Bool[Array, "*#B #n #m"] | None = None,
     scale: float | None = None,
     is_causal: bool = False,
-    block: int = 512,
+    block: Size = 512,
 ) -> tuple[Float[Array, "*B n d_v"], FlashCache]:
     """The output of `attention_forward` in memory for one tile, block × block (Dao et al. 2022).
 
     `is_causal` adds a causal mask without storing it, needs n = m, and skips the tiles that it hides. `cache.L` is the
     log-sum-exp of each row of scores, all that the backward needs of them; 0 where a query may attend to nothing.
     """
-    guard.attention("flash_attention", Q, K, V, mask, scale)
-    guard.tiles("flash_attention", Q, K, is_causal, block)
-    n, m = Q.shape[-2], K.shape[-2]
-    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else float(scale)
+    n, m = one_length_if_causal(Q, K, is_causal)
+    scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
     O, L = np.empty((*Q.shape[:-1], V.shape[-1]), Q.dtype), np.empty(Q.shape[:-1], Q.dtype)
     cache = FlashCache(Q, K, V, O, L, mask, is_causal, scale, block)
     tile, ones = np.empty((min(block, m), min(block, n)), Q.dtype), np.ones(min(block, m), Q.dtype)
@@ -74,6 +74,7 @@ def flash_attention_forward(
             for cols in _blocks(rows.stop if is_causal else m, block):
                 E = np.matmul(K[head][cols], q.mT, out=tile[: cols.stop - cols.start, : len(q)])  # (key, query)
                 if not free.all():  # `online_softmax_merge`, in place
+                    _no_overflow(E, head, rows, cols)
                     _hide(E, -np.inf, cache, head, rows, cols)
                     before, m_q = m_q, np.where(free, 0, np.maximum(m_q, E.max(axis=0)))
                     keep = EXP(before - _finite(m_q))
@@ -91,13 +92,12 @@ def flash_attention_forward(
     return O, cache
 
 
+@checked
 def flash_attention_backward(
     dO: Float[Array, "*B n d_v"], cache: FlashCache
 ) -> tuple[Float[Array, "*B n d_k"], Float[Array, "*B m d_k"], Float[Array, "*B m d_v"]]:
     """dQ, dK, dV; each tile of weights is made anew from L, and D = rowsum(dO ∘ O) stands for rowsum(dA ∘ A)."""
     Q, K, V, O, L, _, is_causal, scale, block = cache
-    guard.floats("flash_attention_backward", 2, Q=Q, dO=dO)
-    guard.shape("flash_attention_backward", "dO", dO.shape, O.shape)
     n, m = Q.shape[-2], K.shape[-2]
     dQ, dK, dV = np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
     tile, dtile = np.empty((2, min(block, m), min(block, n)), Q.dtype)
@@ -127,6 +127,33 @@ def flash_attention_backward(
     return dQ, dK, dV
 
 
+def one_length_if_causal(Q, K, is_causal: bool) -> tuple[int, int]:
+    """n and m, for arrays and for tensors: a causal flag means something where they are one number."""
+    n, m = Q.shape[-2], K.shape[-2]
+    if is_causal and n != m:
+        raise ValueError(f"flash_attention: is_causal is True with {n} queries and {m} keys, expected as many of each")
+    return n, m
+
+
+def _maxima(**parts):
+    """Maxima are of the dtype of what was summed under them, and finite, or −∞ of no key at all."""
+    for name, (m, l, _) in parts.items():
+        if m.dtype != l.dtype:
+            raise TypeError(f"online_softmax_merge: {name}[0] has dtype {m.dtype} but {name}[1] has {l.dtype}, "
+                            "expected one dtype")
+        if not (m < np.inf).all():
+            raise ValueError(f"online_softmax_merge: {name}[0] holds {m[~(m < np.inf)][0]}, "
+                             "expected finite numbers or -inf")
+
+
+def _no_overflow(S, head, rows, cols):
+    """Scores (key, query) of one tile, as `attention_forward` refuses them: ∞ − ∞ would be NaN in every weight."""
+    if not np.isfinite(S).all():
+        key, query = np.argwhere(~np.isfinite(S))[0]
+        at = (*head, rows.start + int(query), cols.start + int(key))
+        raise ValueError(f"flash_attention: S holds {S[key, query]} at index {at}, expected finite numbers")
+
+
 def _blocks(stop, block):
     return [slice(i, min(i + block, stop)) for i in range(0, stop, block)]
 
@@ -149,7 +176,7 @@ def _bounded(Q, K, scale, is_causal):
     """The queries with |s| ≤ |q| |k| ≤ 20 for all keys: exp(s) stays in range with no maximum found and taken away."""
     with np.errstate(all="ignore"):  # where a norm overflows, the answer is no
         q, k = (np.sqrt(np.vecdot(X, X)) for X in (Q, K))
-        return abs(scale) * q * (np.maximum.accumulate(k) if is_causal else k.max()) <= 20 * (Q.dtype != np.float16)
+        return abs(scale) * q * (np.maximum.accumulate(k) if is_causal else k.max()) <= 20
 
 
 def _vectorised(name):
