@@ -397,6 +397,7 @@ def words_replay_the_merges(module):
     raises(ValueError, "ties is 'first', expected 'lowest' or 'greatest'", lambda: module.BPETokenizer.train("a", 300, ties="first"))
 
 
+@as_shipped()  # thousands of calls, whose types other checks have seen
 def any_text_comes_back(module):
     """In one piece or in many, special tokens obeyed or not."""
     r, tokenizer = random.Random(0), module.BPETokenizer.train(SAMPLE, 330, END)
@@ -426,6 +427,7 @@ def any_text_at_all_comes_back(module):
     once()
 
 
+@as_shipped()  # thousands of calls, whose types other checks have seen
 def words_without_end_are_cut_where_nothing_changes(module):
     """Whatever merges were learned, a long word in a stream has the ids that it has alone, and is not held."""
     letters = "abcdefghijklmnopqrstuvwxyz"  # each pair was learned before the one on its left: the last letter decides all
@@ -764,7 +766,8 @@ WRONG = [
     M("text.merges.apply_merges", "invariant", "old entries done", "if found is None or found[0] != rank:", "if found is None:"),
     M("text.merges.apply_merges", "invariant", "the new pair on the left forgotten", "if h >= 0 and", "if False and"),
     M("text.merges.apply_merges", "invariant", "the list linked one way", "            before[k] = i\n", ""),
-    M("text.merges.apply_merges", "invariant", "the rightmost place first", "divmod(heapq.heappop(heap), n)", "divmod(heap.pop(max(j for j, x in enumerate(heap) if x // n == min(heap) // n)), n)"),
+    M("text.merges.apply_merges", "invariant", "the rightmost place first", "* n + i for i, pair", "* n + n - 1 - i for i, pair", "rank, i = divmod(heapq.heappop(heap), n)",
+      "rank, i = divmod(heapq.heappop(heap), n)\n        i = n - 1 - i", "right[0] * n + i)", "right[0] * n + n - 1 - i)", "left[0] * n + h)", "left[0] * n + n - 1 - h)"),
     M("text.merges.apply_merges", "invariant", "all pairs looked at for each merge", "    while heap:\n",
       "    while heap and [joins.get(pair) for pair in pairwise(ids)]:\n"),
     M("text.merges.border_stays", "invariant", "every border stays", "return all(", "return True or all("),
