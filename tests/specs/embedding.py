@@ -13,7 +13,7 @@ from byhand.np.linear import init_linear
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from invariants import near, normal, raises, rng, same
 from mutants import M
-from proofs import habits
+from proofs import habits, refusals
 from twins import IDS, Case, Spec
 
 IMAGES = [((4, 6, 3), 2), ((2, 6, 4, 3), 2), ((3, 2, 6, 9, 2), 3), ((2, 3, 5, 4), 1)]  # (…, height, width, channels)
@@ -109,6 +109,18 @@ def cosine_is_blind_to_length(module):
     near(S, F.cosine_similarity(torch.tensor(U)[:, None], torch.tensor(V)[None], dim=-1), "cosine and torch's")
 
 
+def cosine_of_any_size(module):
+    """At both ends of float32, where squares are 0 or infinite, a vector still looks like itself."""
+    U = normal(3, 6).astype(np.float32) * np.float32([[1e-38], [1], [1e37]])
+    if module.__name__.startswith("byhand.pt"):
+        U = torch.tensor(U)
+    S = module.cosine_similarity(U, U)
+    near(np.diag(S), np.ones(3), "cosine of a vector with itself, and 1", 1e-5)
+    near(S, F.cosine_similarity(torch.tensor(normal(3, 6))[:, None], torch.tensor(normal(3, 6))[None], dim=-1),
+         "cosines, and those of vectors of a common size", 1e-5)
+    assert [int(module.nearest(U, row, 1)[0]) for row in U] == [0, 1, 2]
+
+
 def nearest_finds_the_planted(module):
     vectors = normal(9, 5)
     query = 10 * vectors[7] + 0.01 * normal(5)
@@ -167,11 +179,39 @@ def torch_modules_are_the_functions(module):
     near(net(torch.tensor(images)).detach(), np_embedding.patch_embedding_forward(images, W, b, 2)[0], "tokens")
 
 
+ROWS, IDS_1, IDS_2 = normal(5, 4), np.array([0, 3]), np.array([[1, 2], [4, 4]])
+REFUSED = [
+    ("embedding_forward", TypeError, "E has dtype float16, expected float32 or float64", ROWS.astype(np.float16), IDS_1),
+    ("embedding_forward", ValueError, "ids holds 5, expected whole numbers from 0 to 4", ROWS, IDS_1 + 2),
+    ("unembed_forward", ValueError, r"E has shape \(5, 4\), expected \(5, 3\)", normal(2, 3), ROWS),
+    ("cosine_similarity", ValueError, r"V has shape \(5, 4\), expected \(5, 3\)", normal(2, 3), ROWS),
+    ("nearest", ValueError, "exclude holds 5, expected whole numbers from 0 to 4", ROWS, normal(4), 2, [5]),
+    ("nearest", TypeError, r"exclude\[1\] is float, expected a whole number", ROWS, normal(4), 2, (0, 1.0)),
+    ("nearest", TypeError, "exclude is str, expected a list", ROWS, normal(4), 2, "01"),
+    ("nearest", ValueError, "k is 5, expected at most the 4 rows that are not excluded", ROWS, normal(4), 5, [1, 1]),
+    ("sgns_forward", ValueError, r"W_out has shape \(5, 3\), expected \(5, 4\)", ROWS, normal(5, 3), IDS_1, IDS_1, IDS_2),
+    ("sgns_forward", ValueError, r"centres has shape \(0,\), expected at least 1 entry",
+     ROWS, ROWS, IDS_1[:0], IDS_1[:0], IDS_2[:0]),
+    ("sgns_forward", ValueError, "negatives has 0 axes, expected at least 2", ROWS, ROWS, IDS_1, IDS_1, np.array(1)),
+    ("sgns_forward", ValueError, "contexts holds -1", ROWS, ROWS, IDS_1, IDS_1 - 1, IDS_2),
+    ("patch_embedding_forward", ValueError, "height of images is 4, expected a multiple of 3",
+     normal(4, 6, 2), normal(18, 3), normal(3), 3),
+]
+
+
+def to_torch(x):
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x
+
+
+TORCH = [(name.removesuffix("_forward"), error, says, *map(to_torch, given))
+         for name, error, says, *given in REFUSED if "ids holds" not in says and "contexts holds" not in says
+         and "float16" not in says]  # a look at a value would wait for the GPU, and torch may have float16
+
 INVARIANTS = {
     "np.embedding": [*habits(TWINS), tied_gradient_is_the_sum_of_two, torch_has_the_same_embedding,
-                     cosine_is_blind_to_length, nearest_finds_the_planted, skip_gram_starts_at_one_half,
-                     patches_are_a_strided_convolution, init_gives_rows_of_length_one],
-    "pt.embedding": [torch_modules_are_the_functions],
+                     cosine_is_blind_to_length, cosine_of_any_size, nearest_finds_the_planted, skip_gram_starts_at_one_half,
+                     patches_are_a_strided_convolution, init_gives_rows_of_length_one, refusals(*REFUSED)],
+    "pt.embedding": [torch_modules_are_the_functions, cosine_of_any_size, refusals(*TORCH)],
 }
 
 WRONG = [
@@ -180,7 +220,7 @@ WRONG = [
     M("np.embedding.embedding_backward", "slope twin invariant", "scale squared in the backward",
       "return cache.scale * gather_backward", "return cache.scale * cache.scale * gather_backward"),
     M("np.embedding.embedding_forward", "invariant", "a NumPy scale makes float64",
-      "return float(scale) * X,", "return scale * X,"),
+      "scale: float = 1.0", "scale=1.0"),
     M("np.embedding.unembed_backward", "slope twin invariant", "dE averaged over tokens",
       ".mT @ X.reshape(-1, E.shape[1])", ".mT @ X.reshape(-1, E.shape[1]) / (X.size // X.shape[-1] + 1)"),
     M("np.embedding.unembed_backward", "slope twin invariant", "tied: scoring sends E nothing",
@@ -190,26 +230,30 @@ WRONG = [
     M("np.embedding.embedding_backward", "slope twin invariant", "scale written into the upstream",
       "    return cache.scale *", "    dX *= cache.scale\n    return"),
     M("np.embedding.cosine_similarity", "twin invariant", "cosine without the lengths",
-      "return X / np.where(size == 0, 1, size)", "return X"),
+      "return X / np.maximum(size, tiny)", "return X"),
     M("np.embedding.cosine_similarity", "twin invariant", "cosine: lengths over the wrong axis",
-      "axis=-1, keepdims", "axis=0, keepdims"),
+      "linalg.norm(X, axis=-1, keepdims", "linalg.norm(X, axis=0, keepdims"),
+    M("np.embedding.cosine_similarity", "invariant", "cosine: squares too small or too large for the dtype",
+      "        X = X / np.maximum(np.abs(X).max(axis=-1, keepdims=True), tiny)\n", ""),
+    M("np.embedding.cosine_similarity", "invariant", "cosine: one size for all rows",
+      "np.abs(X).max(axis=-1, keepdims=True)", "np.abs(X).max()"),
     M("np.embedding.cosine_similarity", "twin", "cosine: a row of zeros divided by zero",
-      "np.where(size == 0, 1, size)", "size"),
+      "np.maximum(size, tiny)", "size"),
     M("np.embedding.nearest", "twin invariant", "nearest: worst first",
       "np.argsort(-similarity", "np.argsort(similarity"),
     M("np.embedding.nearest", "twin invariant", "nearest: excluded rows stay",
       "order = order[~np.isin(order, left_out)]", "pass"),
     M("np.embedding.sgns_backward", "slope twin", "skip-gram: drawn words pulled, not pushed",
-      "ds = float(dL) / centres.size * sign * -", "ds = float(dL) / centres.size * -"),
+      "ds = float(dL) / len(centres) * sign * pull", "ds = float(dL) / len(centres) * pull"),
     M("np.embedding.sgns_backward", "slope twin", "skip-gram: σ(z) for σ(−z)",
       "-np.exp(-np.logaddexp(0, z))", "-np.exp(-np.logaddexp(0, -z))"),
     M("np.embedding.sgns_backward", "slope twin", "skip-gram: gradient not divided by the pairs",
-      "float(dL) / centres.size * sign", "float(dL) * sign"),
+      "float(dL) / len(centres) * sign", "float(dL) * sign"),
     M("np.embedding.sgns_forward + sgns_backward", "twin invariant", "skip-gram: mean over the drawn words too",
-      "L = np.logaddexp(0, -z).sum() / centres.size", "L = np.logaddexp(0, -z).sum() / z.size",
-      "float(dL) / centres.size * sign", "float(dL) / z.size * sign"),
+      "L = np.logaddexp(0, -z).sum() / len(centres)", "L = np.logaddexp(0, -z).sum() / z.size",
+      "float(dL) / len(centres) * sign", "float(dL) / z.size * sign"),
     M("np.embedding.sgns_backward + PatchEmbeddingCache", "slope twin", "skip-gram: a word drawn twice counts once",
-      "gather_backward(dw, GatherCache(others, size)", "_once(dw, others, size",
+      "scatter_add_forward(dw, others, V)", "_once(dw, others, V), None",
       "class PatchEmbeddingCache",
       "def _once(dw, ids, size):\n"
       "    Z = np.zeros((size, dw.shape[-1]), dw.dtype)\n"
@@ -222,8 +266,8 @@ WRONG = [
       "linear_forward(squares, W, b)", "linear_forward(squares, W, 0 * b)"),
     M("np.embedding.patch_embedding_backward", "slope twin invariant", "patches: height and width exchanged on the way back",
       "patchify_backward(dsquares, cache.patches)",
-      "patchify_backward(dsquares, PatchifyCache(cache.patches.width, cache.patches.height, "
-      "cache.patches.patch)).reshape(\n"
+      "patchify_backward(dsquares, cache.patches._replace(height=cache.patches.width, "
+      "width=cache.patches.height)).reshape(\n"
       "        *dsquares.shape[:-2], cache.patches.height, cache.patches.width, -1)"),
     M("np.embedding.patch_embedding_backward", "slope twin invariant", "patches: the images get no gradient",
       "return patchify_backward", "return 0 * patchify_backward"),
@@ -231,12 +275,19 @@ WRONG = [
       "scale=1 / math.sqrt(d), size=(V, d)", "scale=1 / d, size=(V, d)"),
     M("np.embedding.init_sgns", "invariant", "init: skip-gram within ±1/d",
       "rng.uniform(-0.5 / d, 0.5 / d", "rng.uniform(-1 / d, 1 / d"),
+    M("np.embedding.cosine_similarity", "invariant", "cosine: vectors of any width let in",
+      'V: Float[Array, "m d"]', 'V: Float[Array, "m _"]'),
+    M("np.embedding.sgns_forward", "invariant", "skip-gram: ids below 0 let in", ", contexts=contexts", ""),
+    M("np.embedding.nearest", "invariant", "nearest: rows that are not there may be excluded",
+      '    ids_below("nearest", len(vectors), exclude=left_out)\n', ""),
     # pt.embedding
     M("pt.embedding.embedding", "twin invariant", "scale forgotten",
       "return scale * F.embedding(ids, E)", "return F.embedding(ids, E)"),
     M("pt.embedding.sgns", "twin", "skip-gram: sign of the drawn words", "F.logsigmoid(-drawn)", "F.logsigmoid(drawn)"),
     M("pt.embedding.cosine_similarity", "twin", "cosine: one side not normalised",
-      "F.normalize(U, dim=-1, eps=tiny) @", "U @"),
+      "unit(U) @", "U @"),
+    M("pt.embedding.cosine_similarity", "invariant", "cosine: squares too small or too large for the dtype",
+      "        X = X / X.abs().amax(dim=-1, keepdim=True).clamp(min=tiny)\n", ""),
     M("pt.embedding.nearest", "twin", "nearest: excluded rows stay", "similarity[list(exclude)] = -torch.inf", "pass"),
     M("pt.embedding.unembed", "twin invariant", "logits from the table in reverse",
       "    return X @ E.mT", "    return X @ E.flip(0).mT"),

@@ -90,14 +90,15 @@ def unbroadcast(dY: Float[Array, "*S"], shape: tuple[int, ...]) -> Float[Array, 
 
 class GatherCache(NamedTuple):
     ids: Int[Array, "*B"]
-    V: int  # rows of E
+    V: int
+    d: int
 
 
 @checked
 def gather_forward(E: Float[Array, "V d"], ids: Int[Array, "*B"]) -> tuple[Float[Array, "*B d"], GatherCache]:
     """Y = E[ids]: one row of E for each id, the same as multiplying by one-hot rows."""
     ids_below("gather", len(E), ids=ids)
-    return E[ids], GatherCache(ids, len(E))  # (0.24)
+    return E[ids], GatherCache(ids, *E.shape)  # (0.24)
 
 
 @checked
@@ -109,6 +110,7 @@ def gather_backward(dY: Float[Array, "*B d"], cache: GatherCache) -> Float[Array
 class ScatterAddCache(NamedTuple):
     ids: Int[Array, "*B"]
     size: int
+    d: int
 
 
 @checked
@@ -119,7 +121,7 @@ def scatter_add_forward(
     ids_below("scatter_add", size, ids=ids)
     Z = np.zeros((size, Y.shape[-1]), Y.dtype)
     np.add.at(Z, ids, Y)  # (0.26)
-    return Z, ScatterAddCache(ids, size)
+    return Z, ScatterAddCache(ids, *Z.shape)
 
 
 @checked
