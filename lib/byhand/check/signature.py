@@ -4,7 +4,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jaxtyping
@@ -86,10 +86,9 @@ def rule_of(annotation: Any) -> Any:
         return Function()
     if origin is dict:
         return Tree(rule_of(typing.get_args(annotation)[1]))
-    if origin in (tuple, list, Sequence):
+    if origin in (tuple, list):
         inside = typing.get_args(annotation)
-        many = origin is not tuple or inside[-1] is ...
-        return Several(tuple if origin is tuple else list, [rule_of(a) for a in inside if a is not ...], many)
+        return Several(origin, [rule_of(a) for a in inside if a is not ...], origin is list or inside[-1] is ...)
     if isinstance(origin or annotation, type):
         kind = origin or annotation
         return Cache(kind) if hasattr(kind, "_fields") else Instance((kind,))

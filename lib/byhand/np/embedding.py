@@ -1,7 +1,6 @@
 """Chapter 2: from ids and images to vectors, and back to scores: embeddings, tying, cosine, skip-gram, patches."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +81,7 @@ def cosine_similarity(U: Float[Array, "n d"], V: Float[Array, "m d"]) -> Float[A
 
 @checked
 def nearest(
-    vectors: Float[Array, "V d"], query: Float[Array, " d"], k: Size = 5, exclude: Sequence[int] = ()
+    vectors: Float[Array, "V d"], query: Float[Array, " d"], k: Size = 5, exclude: list[int] | tuple[int, ...] = ()
 ) -> Int[Array, " k"]:
     """The k rows of highest cosine with the query, best first, without those in `exclude`; ties go to the first."""
     left_out = np.array(exclude, dtype=np.int64)

@@ -1,7 +1,6 @@
 """Chapter 1: what came before attention: a recurrent layer with backpropagation through time, and a convolution."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +108,7 @@ def conv1d_backward(
 
 
 @checked
-def receptive_field(kernel: Size, dilations: Sequence[Size]) -> int:
+def receptive_field(kernel: Size, dilations: list[Size] | tuple[Size, ...]) -> int:
     """How many inputs one output sees through a stack of convolutions: 1 + (kernel − 1) · Σ dilations."""
     return 1 + (kernel - 1) * sum(dilations)
 

@@ -1,7 +1,6 @@
 """Chapter 2: embeddings, tying, cosine, skip-gram and patches in PyTorch."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -40,7 +39,7 @@ def cosine_similarity(U: Float[Tensor, "n d"], V: Float[Tensor, "m d"]) -> Float
 
 @checked
 def nearest(
-    vectors: Float[Tensor, "V d"], query: Float[Tensor, " d"], k: Size = 5, exclude: Sequence[int] = ()
+    vectors: Float[Tensor, "V d"], query: Float[Tensor, " d"], k: Size = 5, exclude: list[int] | tuple[int, ...] = ()
 ) -> Int[Tensor, " k"]:
     """The k rows of highest cosine with the query, best first, without those in `exclude`; ties go to the first."""
     ids_below("nearest", len(vectors), exclude=np.array(exclude, dtype=np.int64))
