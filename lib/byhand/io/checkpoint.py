@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from byhand import guard
+from byhand.check import Index, Size, checked
 from byhand.io.files import Locked, seal, sync_folder, write_whole
 from byhand.io.safetensors import decode, encode
 from byhand.tree import flatten, map_tree
@@ -56,16 +56,14 @@ def prepare_folder(folder: str | Path) -> Path:
     return folder
 
 
-def save_checkpoint(folder: str | Path, step: int, trees: dict, meta: dict | None = None, keep: int = 2) -> Path:
+@checked
+def save_checkpoint(folder: str | Path, step: Index, trees: dict, meta: dict | None = None, keep: Size = 2) -> Path:
     """Write one checkpoint, then remove all but the last `keep` up to it. The path of its JSON.
 
     Killed at any point, it leaves the checkpoint before it whole. Raises ValueError if the folder holds a later step.
     """
-    folder, name = Path(folder), _name("save_checkpoint", step)
-    guard.count("save_checkpoint", keep=keep)
+    folder, name = Path(folder), _name(step)
     meta = _plain("save_checkpoint", "meta", {} if meta is None else meta)
-    if not isinstance(meta, dict):
-        raise TypeError(f"save_checkpoint: meta is {type(meta).__name__}, expected a dict")
     data = encode("save_checkpoint", trees)
     if steps := [s for s in checkpoints(folder) if s > step]:
         raise ValueError(f"save_checkpoint: step is {step} but {folder} holds step {steps[-1]}, expected a later one, "
@@ -89,8 +87,9 @@ def save_checkpoint(folder: str | Path, step: int, trees: dict, meta: dict | Non
     return path
 
 
+@checked
 def load_checkpoint(
-    folder: str | Path, like: dict | None = None, config: Any = None, step: int | None = None
+    folder: str | Path, like: dict | None = None, config: Any = None, step: Index | None = None
 ) -> Checkpoint:
     """The last checkpoint, or that of `step`.
 
@@ -118,9 +117,9 @@ def load_checkpoint(
             whole = next((s for s in reversed(steps) if s != now and _is_whole(folder, s)), None)
             way = "no other checkpoint there is whole" if whole is None else (
                 f"step {whole} is whole: load it with step={whole}"
-                + (f", or delete {_name('', now)}.json to go on from there" if whole < now else ""))
+                + (f", or delete {_name(now)}.json to go on from there" if whole < now else ""))
             raise ValueError(f"load_checkpoint: {error}; {way}") from error
-    where = f"load_checkpoint: {_name('', now)} of {folder}"
+    where = f"load_checkpoint: {_name(now)} of {folder}"
     if config is not None and (differ := _differences(meta.get("config"), config)):
         raise ValueError(f"{where} is of another run: {'; '.join(differ)}")
     for part, tree in (like or {}).items():
@@ -162,8 +161,7 @@ class InterruptsHeld:
             signal.raise_signal(signal.SIGINT)
 
 
-def _name(where, step):
-    guard.count(where, low=0, step=step)
+def _name(step):
     return f"step-{step:06d}"
 
 
@@ -187,7 +185,7 @@ def _remove_older(folder, step, keep):
     """JSON first: data without it are no checkpoint, while it without its data would be a damaged one."""
     older = [s for s in checkpoints(folder) if s < step]
     for s in older[: max(0, len(older) - keep + 1)]:
-        path = folder / f"{_name('', s)}.json"
+        path = folder / f"{_name(s)}.json"
         try:
             data = folder / _body(path)["file"]
         except (ValueError, FileNotFoundError):
@@ -246,7 +244,7 @@ def _body(path):
             raise ValueError(f"{path} has {body.get(field)!r} for {field}, expected {kind.__name__}")
     if not DATA.fullmatch(body["file"]):
         raise ValueError(f"{path} names {body['file']!r}, expected {path.stem}-….safetensors, in its own folder")
-    if _name("", body["step"]) != path.stem:
+    if _name(body["step"]) != path.stem:
         raise ValueError(f"{path} holds step {body['step']}, expected {int(JSON.fullmatch(path.name)['step'])}: "
                          "it was renamed")
     return body
@@ -254,7 +252,7 @@ def _body(path):
 
 def _read(folder, step):
     """Trees and meta of a step; ValueError, with what is wrong, unless every byte is what was written."""
-    path = folder / f"{_name('', step)}.json"
+    path = folder / f"{_name(step)}.json"
     with _opened(path) as (body, file):
         data, size = Path(file.name), os.fstat(file.fileno()).st_size
         if size != body["bytes"]:
