@@ -58,8 +58,7 @@ OF_NUMPY |= {"train_step": ["betas", "eps", "decay", "mask", "rng", "inplace"]} 
 OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
-           "leak_probe": {"rng": "generator"},  # each half has its own source of random numbers
-           "generate": {"rng": "generator"}, "stream": {"rng": "generator"}, "mask_tokens": {"rng": "generator"},
+           "mask_tokens": {"rng": "generator"},
            "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},
            "train": {"params": "module", "loss_and_grads": "loss_fn"},
            "clip_by_global_norm": {"grads": "module"}}  # torch keeps the gradients in the parameters

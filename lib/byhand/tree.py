@@ -60,6 +60,13 @@ def to_torch(tree: dict, device=None, dtype=None) -> dict:
     return map_tree(lambda x: torch.tensor(np.asarray(x), device=device, dtype=dtype), tree)
 
 
+def of_module(source) -> dict:
+    """The tree of a torch module, compiled or not, its tensors not copied; a tree stays what it is."""
+    if isinstance(source, dict):
+        return source
+    return unflatten(getattr(source, "_orig_mod", source).state_dict())
+
+
 def from_torch(source) -> dict:
     """The tree of NumPy arrays held by a module, a state_dict or a tree of tensors; copies, on the CPU."""
     flat = source.state_dict() if hasattr(source, "state_dict") else source

@@ -10,7 +10,8 @@ from byhand.config import ModelConfig
 from byhand.init import init_model
 from byhand.np import model as np_model
 from byhand.np import sample as np_sample
-from invariants import near, same
+from byhand.pt.model import Decoder, EncoderDecoder
+from invariants import near, raises, same
 from mutants import M
 from proofs import as_shipped
 from specs.sample import call, in_numpy, in_torch, refused
@@ -231,13 +232,13 @@ def draws_are_those_of_the_chain(module):
 
 
 def sources(module):
-    return {"rng": np.random.default_rng(5)} if ".np." in module.__name__ else {"generator": torch.Generator().manual_seed(5)}
+    return {"rng": np.random.default_rng(5)} if ".np." in module.__name__ else {"rng": torch.Generator().manual_seed(5)}
 
 
 def uniforms(source, size):
-    if "rng" in source:
+    if isinstance(source["rng"], np.random.Generator):
         return source["rng"].random(size)
-    return torch.rand(size, dtype=torch.float64, generator=source["generator"]).numpy()
+    return torch.rand(size, dtype=torch.float64, generator=source["rng"]).numpy()
 
 
 def no_gradient_is_kept(module):
@@ -256,6 +257,50 @@ FREE, PAIR = ModelConfig("decoder", **SIZES, **ONE), PAIRS[0]
 P1, P2, M2 = params_of(FREE), params_of(PAIR), np.zeros((2, 5, 16))
 
 
+def in_half(module, x):
+    return x if ".np." in module.__name__ else in_torch(x)
+
+
+def ids_come_as_people_have_them(module):
+    """Rows in lists, tuples, arrays of any whole dtype, all in one array, or a row alone; stop words in anything."""
+    rows, config = [[3, 1, 4], [1, 5, 9]], CONFIGS[3]
+    with as_shipped():
+        expected = [alone(config, row, STEPS) for row in rows]
+        given = [rows, tuple(map(tuple, rows)), np.array(rows),
+                 *([np.array(row, dtype) for row in rows] for dtype in WHOLE_DTYPES), *(np.array(rows, dtype) for dtype in WHOLE_DTYPES)]
+        if ".pt." in module.__name__:
+            given += [torch.tensor(rows), [torch.tensor(row, dtype=torch.uint8) for row in rows], torch.tensor(rows, dtype=torch.int32)]
+        params = in_half(module, params_of(config))
+        for prompts in given:
+            new = module.generate(prompts, params, config, STEPS, temperature=0)
+            same(np.array([in_numpy(row) for row in new]), expected, f"{prompts}: words")
+        for prompt in ([3, 1, 4], np.array([3, 1, 4], np.uint8), (3, 1, 4)):
+            new, = module.generate(prompt, params, config, STEPS, temperature=0)
+            same(in_numpy(new), expected[0], "words of one prompt alone")
+        ends = expected[0][1]
+        short = [row[:row.index(ends)] if ends in row else row for row in expected]
+        assert short != expected
+        for stop in ([ends], {ends}, np.array([ends], np.uint8), iter([ends]), (np.uint16(ends),), range(ends, ends + 1), torch.tensor([ends])):
+            new = module.generate(rows, params, config, STEPS, temperature=0, stop=stop)
+            assert [row.tolist() for row in new] == short, f"stop {stop}"
+
+
+WHOLE_DTYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
+
+
+def a_module_is_as_its_tree(module):
+    """generate, and init_kv with decode, of a decoder and of an encoder–decoder."""
+    for config, kind, memory in ((CONFIGS[1], Decoder, {}), (PAIRS[1], EncoderDecoder, {"M": memory_of(PAIRS[1]), "memory_mask": REAL})):
+        net = kind(config).double()
+        net.load_state_dict(tree.flatten(in_torch(params_of(config))))
+        new = [module.generate([[0], [0]], params, config, STEPS, temperature=0, **in_torch(memory)) for params in (net, in_torch(params_of(config)))]
+        same(np.array(new[0]), np.array(new[1]), "words of a module and of its tree")
+        kv = module.init_kv(net, config, 2, 4, None, *in_torch(list(memory.values())))
+        logits, _ = module.decode(torch.tensor(BATCH[:, :4]), net, config, kv)
+        expected = np.stack([logits_of(config, row) for row in BATCH[:, :4]]) if kind is Decoder else pair_logits(config, BATCH[:, :4])
+        near(in_numpy(logits), expected, "logits of a module")
+
+
 def wrong_input_is_refused_by_name(module):
     def kv(batch=2, n_max=4):
         return call(module, "init_kv", P1, FREE, batch, n_max)
@@ -270,32 +315,43 @@ def wrong_input_is_refused_by_name(module):
         ("init_kv", ValueError, "init_kv: M is there in a model of kind 'decoder', expected None", P1, FREE, 2, 4, None, M2),
         ("init_kv", ValueError, "init_kv: M is None in a model of kind 'encoder_decoder', expected the memory", P2, PAIR, 2, 4),
         ("init_kv", ValueError, r"init_kv: M has shape \(2, 5, 16\), expected \(3, 5, 16\)", P2, PAIR, 3, 4, None, M2),
-        ("init_kv", ValueError, r"init_kv: memory_mask has shape \(2, 5\), expected \(2, 1, 5\)", P2, PAIR, 2, 4, None, M2, REAL[:, 0]),
+        ("init_kv", ValueError, r"init_kv: memory_mask has 2 axes, expected at least 3", P2, PAIR, 2, 4, None, M2, REAL[:, 0]),
         ("init_kv", ValueError, "init_kv: memory_mask is there but M is None", P1, FREE, 2, 4, None, None, REAL),
         ("init_kv", ValueError, "params has encoder, decoder, expected embedding, blocks", P2, FREE, 2, 4),
-        ("decode_forward", ValueError, r"decode: ids has shape \(3, 2\), expected 2 rows", BATCH[[0, 0, 0], :2], P1, FREE, kv()),
-        ("decode_forward", ValueError, "decode: ids has 5 new tokens a row, expected at most 4: kv has 0 of 4", BATCH[:, :5], P1, FREE, kv()),
-        ("decode_forward", ValueError, "expected at most 1: kv has 3 of 4", BATCH[:, :2], P1, FREE,
+        ("decode_forward", ValueError, r"decode: ids has shape \(3, 2\), expected \(2, 2\)", BATCH[[0, 0, 0], :2], P1, FREE, kv()),
+        ("decode_forward", ValueError, "decode: ids has 5 new tokens a row, expected 1 to 4: kv has 0 of 4", BATCH[:, :5], P1, FREE, kv()),
+        ("decode_forward", ValueError, "expected 1 to 1: kv has 3 of 4", BATCH[:, :2], P1, FREE,
          call(module, "decode_forward", BATCH[:, :3], P1, FREE, kv())[1]),
-        ("generate", ValueError, "generate: prompts is list, expected a list of at least 1 prompt", [], P1, FREE, 3),
-        ("generate", ValueError, r"generate: prompts\[1\] has shape \(0,\), expected at least 1 token", [BATCH[0], BATCH[0, :0]], P1, FREE, 3),
-        ("generate", ValueError, r"generate: prompts\[0\] has shape \(2, 9\)", [BATCH], P1, FREE, 3),
-        ("generate", ValueError, "generate: steps is 9 after a prompt of 9, expected at most 8", [BATCH[0]], P1, FREE, 9),
+        ("generate", ValueError, "generate: prompts has 0 rows, expected at least 1", [], P1, FREE, 3),
+        ("generate", ValueError, r"generate: prompts\[1\] has 0 ids, expected at least 1", [BATCH[0], BATCH[0, :0]], P1, FREE, 3),
+        ("generate", ValueError, r"generate: prompts\[0\] has shape \(2, 9\), expected \(n,\)", [BATCH], P1, FREE, 3),
+        ("generate", ValueError, "stream: steps is 9 after a prompt of 9, expected at most 8", [BATCH[0]], P1, FREE, 9),
         ("generate", ValueError, "generate: steps is 0, expected at least 1", [BATCH[0]], P1, FREE, 0),
-        ("generate", TypeError, "generate: (rng|generator) is NoneType, expected a", [BATCH[0]], P1, FREE, 3),
+        ("generate", TypeError, "stream: rng is None, expected a (NumPy|torch) Generator unless temperature is 0", [BATCH[0]], P1, FREE, 3),
+        ("generate", TypeError, r"generate: prompts\[0\]\[1\] is str, expected a whole number", [[3, "1"]], P1, FREE, 3),
+        ("generate", TypeError, r"generate: prompts\[1\] is float, expected a whole number", [3, 1.5], P1, FREE, 3),
+        ("generate", TypeError, "generate: prompts is str, expected a list of rows of ids", "314", P1, FREE, 3),
+        ("generate", TypeError, "generate: config is NoneType, expected ModelConfig", [BATCH[0]], P1, None, 3),
+        ("generate", ValueError, "stream: prompts\\[1\\] holds 11, expected whole numbers from 0 to 10", [[3, 1], [11]], P1, FREE, 3),
+        ("init_kv", ValueError, "params has no names, expected embedding, blocks", {}, FREE, 2, 4),
     )
-    with as_shipped():
-        for error, says, options in (
-            (ValueError, "generate: temperature is -1, expected at least 0", {"temperature": -1}),
-            (ValueError, "generate: stop holds 11, expected whole numbers from 0 to 10", {"temperature": 0, "stop": [11]}),
-            (ValueError, "top_p: p is 2, expected at most 1", {"top_p": 2, **sources(module)}),
-        ):
-            try:
-                call(module, "generate", PROMPTS, P1, FREE, 3, **options)
-            except error as found:
-                assert says in str(found), found
-            else:
-                raise AssertionError(f"{options} passed")
+    for error, says, options in (
+        (ValueError, "temperature is -1, expected at least 0", {"temperature": -1}),
+        (ValueError, "top_k is 0, expected at least 1", {"top_k": 0, **sources(module)}),
+        (ValueError, "top_p is 2, expected a finite number greater than 0 and at most 1", {"top_p": 2, **sources(module)}),
+        (TypeError, "rng is int, expected a (NumPy|torch) Generator", {"rng": 5}),
+        (ValueError, "stream: stop holds 11, expected whole numbers from 0 to 10", {"temperature": 0, "stop": [11]}),
+        (TypeError, r"stop\[0\] is str, expected a whole number", {"temperature": 0, "stop": ["9"]}),
+        (TypeError, r"stop\[1\] is float, expected a whole number", {"temperature": 0, "stop": [9, 9.5]}),
+        (TypeError, r"stop\[0\] is float, expected a whole number", {"temperature": 0, "stop": np.array([9.0])}),
+        (TypeError, r"stop\[0\] is bool, expected a whole number", {"temperature": 0, "stop": [True]}),
+        (TypeError, "stop is int, expected whole numbers", {"temperature": 0, "stop": 9}),
+        (TypeError, "stop is str, expected whole numbers", {"temperature": 0, "stop": "9"}),
+    ):
+        with as_shipped():
+            raises(error, says, lambda options=options: call(module, "generate", PROMPTS, P1, FREE, 3, **options))
+            # of a stream too when it is called, not when it is first read
+            raises(error, says, lambda options=options: module.stream(PROMPTS, in_half(module, P1), FREE, 3, **options))
     whole = call(module, "generate", [BATCH[0]], P1, FREE, 8, temperature=0)  # 9 + 7 tokens are read, the 17th is not
     assert len(whole[0]) == 8
 
@@ -305,15 +361,15 @@ def wrong_values_are_refused_by_name(module):
         module,
         ("init_kv", ValueError, "init_kv: start holds 4, expected whole numbers from 0 to 3", P1, FREE, 2, 4, np.array([0, 4])),
         ("select_kv", ValueError, "select_kv: rows holds 2, expected whole numbers from 0 to 1", call(module, "init_kv", P1, FREE, 2, 4), np.array([2])),
-        ("generate", ValueError, r"generate: prompts\[1\] holds 11, expected whole numbers from 0 to 10", [BATCH[0], np.array([11])], P1, FREE, 3),
+        ("decode_forward", ValueError, "embed: ids holds 11, expected whole numbers from 0 to 10", BATCH[:, :2] * 0 + 11, P1, FREE, call(module, "init_kv", P1, FREE, 2, 4)),
     )
 
 
 BOTH = [cache_is_recomputation, last_is_the_last_of_all, rows_of_different_lengths_are_as_alone,
         a_memory_is_read_as_without_a_cache, the_cache_is_what_the_chapter_counts, an_older_cache_undoes_a_step,
         selected_rows_are_copies, every_word_costs_one_token, stop_words_end_their_own_row,
-        draws_are_those_of_the_chain, wrong_input_is_refused_by_name]
-INVARIANTS = {"np.generate": [*BOTH, wrong_values_are_refused_by_name], "pt.generate": [*BOTH, no_gradient_is_kept]}
+        draws_are_those_of_the_chain, ids_come_as_people_have_them, wrong_input_is_refused_by_name]
+INVARIANTS = {"np.generate": [*BOTH, wrong_values_are_refused_by_name], "pt.generate": [*BOTH, no_gradient_is_kept, a_module_is_as_its_tree]}
 
 WRONG = [
     M("np.generate.decode_forward", "invariant", "positions restart at 0",
@@ -354,11 +410,9 @@ WRONG = [
     M("np.generate.decode_forward", "invariant", "length counts pieces, not tokens",
       "kv._replace(length=len(keys))", "kv._replace(length=kv.length + 1)"),
     M("np.generate._attention", "invariant", "groups: head h reads keys h mod G",
-      "Q = Q.reshape(B, G, H // G * t, k)",
-      "Q = Q.reshape(B, H // G, G, t, k).swapaxes(1, 2).reshape(B, G, H // G * t, k)"),
+      "Q = Q.reshape(B, G, share * t, k)", "Q = Q.reshape(B, share, G, t, k).swapaxes(1, 2).reshape(B, G, share * t, k)"),
     M("np.generate._attention", "invariant", "groups: mask repeated row by row",
-      "tile(np.broadcast_to(mask, (B, t, m))[:, None], (1, 1, H // G, 1)",
-      "repeat(np.broadcast_to(mask, (B, t, m))[:, None], H // G, axis=2"),
+      "np.tile(mask, (1, share, 1))", "np.repeat(mask, share, axis=1)"),
     M("np.generate._self_attention", "invariant", "alibi: distances counted from the piece",
       "alibi_bias(config.heads, t, m, length)", "alibi_bias(config.heads, t, m)"),
     M("np.generate._self_attention", "invariant", "alibi forgotten", 'if config.position == "alibi":', "if False:"),
@@ -396,14 +450,14 @@ WRONG = [
     M("np.generate.stream", "invariant", "a stop word of one row ends all", "if ended.all():", "if ended.any():"),
     M("np.generate.stream", "invariant", "a stop word ends its row for one step",
       "ended = ended | np.isin", "ended = np.isin"),
-    M("np.generate.stream", "invariant", "stop words ignored", "np.isin(new, list(stop))", "np.isin(new, [])"),
+    M("np.generate.stream", "invariant", "stop words ignored", "np.isin(new, stop)", "np.isin(new, [])"),
     M("np.generate.stream", "invariant", "the stop word returned",
-      "            ended = ended | np.isin(new, list(stop))  # a row that has ended writes on, and nobody reads it\n"
+      "            ended = ended | np.isin(new, stop)  # a row that has ended writes on, and nobody reads it\n"
       "            if ended.all():\n"
       "                return\n"
       "            yield np.where(ended, -1, new)",
       "            yield np.where(ended, -1, new)\n"
-      "            ended = ended | np.isin(new, list(stop))\n"
+      "            ended = ended | np.isin(new, stop)\n"
       "            if ended.all():\n"
       "                return"),
     M("np.generate.stream", "invariant", "one draw for all rows",
@@ -413,15 +467,25 @@ WRONG = [
     M("np.generate.stream", "invariant", "top-p not handed on",
       "filters = temperature, top_k, top_p", "filters = temperature, top_k, None"),
     M("np.generate.decode_forward", "invariant", "room not checked",
-      '    guard.room("decode", ids, len(kv.start), kv.layers[0][0].shape[2], kv.length)\n', ""),
+      '    has_room("decode", ids.shape[1], kv.length, kv.layers[0][0].shape[2])\n', ""),
     M("np.generate.stream", "invariant", "prompts not checked",
-      '    guard.prompts("generate", prompts, config, steps, stop, temperature)\n', ""),
+      '    prompts_fit("stream", config, prompts, steps, stop)\n', ""),
     M("np.generate.init_kv", "invariant", "sizes not checked",
-      '    guard.kv("init_kv", config, batch, n_max, start, M, memory_mask)\n', ""),
+      '    kv_fits("init_kv", config, n_max, start, M, memory_mask)\n', ""),
     M("np.generate.init_kv", "invariant", "tree not checked",
       '    guard.model(config.kind, params, config, "decoder", "encoder_decoder")\n', ""),
     M("np.generate.select_kv", "invariant", "a row counted from the end",
-      '    guard.indices("select_kv", "rows", rows, len(kv.start))\n', ""),
+      '    ids_below("select_kv", len(kv.start), rows=rows)\n', ""),
+    M("np.generate.init_kv", "invariant", "a memory of another batch", '"batch m d"', '"B m d"'),
+    M("np.generate.decode_forward", "invariant", "rows that the cache has not", 'ids: Int[Array, "B t"]', 'ids: Int[Array, "b t"]'),
+    M("np.generate.stream", "invariant", "stop words of any kind", "stop: Wholes = ()", "stop=()"),
+    M("np.generate.generate + stream", "invariant", "prompts as arrays alone",
+      "prompts: IdRows", "prompts: list[Int[Array, ' _']]", "prompts: IdRows", "prompts: list[Int[Array, ' _']]"),
+    M("np.generate.stream", "invariant", "faults found when the stream is read",
+      "return words(ids, kv)", "yield from words(ids, kv)"),
+    M("pt.generate.stream", "invariant", "faults found when the stream is read",
+      "return words(ids, kv)", "yield from words(ids, kv)"),
+    M("pt.generate._decoder", "invariant", "modules not read", "    params = tree.of_module(params)\n", ""),
     M("pt.generate.decode", "invariant", "positions restart at 0",
       "(columns - kv.start[:, None]).clamp(min=0)", "(columns - kv.length - kv.start[:, None]).clamp(min=0)"),
     M("pt.generate.decode", "invariant", "positions of the padded columns",
@@ -445,7 +509,7 @@ WRONG = [
     M("pt.generate.init_kv", "invariant", "keys repeated for every head",
       "G, E = config.groups, embedding", "G, E = config.heads, embedding"),
     M("pt.generate._attention", "invariant", "groups: mask repeated row by row",
-      "repeat(1, 1, H // G, 1", "repeat_interleave(H // G, 2"),
+      "mask.repeat(1, share, 1)", "mask.repeat_interleave(share, 1)"),
     M("pt.generate._self_attention", "invariant", "alibi: distances counted from the piece",
       "alibi_bias(config.heads, t, m, length, ", "alibi_bias(config.heads, t, m, 0, "),
     M("pt.generate.decode", "invariant", "padding of the memory attended",
@@ -457,13 +521,13 @@ WRONG = [
     M("pt.generate.stream", "invariant", "everything computed again at each step",
       "ids = new[:, None]", "ids, kv = torch.cat([ids, new[:, None]], dim=1), kv._replace(length=0)"),
     M("pt.generate.stream", "invariant", "prompts padded on the right",
-      ".new_zeros(n - len(prompt)), prompt", ", prompt.new_zeros(n - len(prompt))"),
+      "np.pad(prompt, (n - len(prompt), 0))", "np.pad(prompt, (0, n - len(prompt)))"),
     M("pt.generate.stream", "invariant", "a stop word of one row ends all",
       "if stop and ended.all():", "if stop and ended.any():"),
     M("pt.generate._uniform", "invariant", "one draw for all rows",
       "torch.rand(batch, dtype", "torch.rand(1, dtype",
-      "device=generator.device).to(device)", "device=generator.device).to(device).expand(batch)"),
-    M("pt.generate._uniform", "invariant", "draws from the global generator", "generator=generator, ", ""),
+      "device=rng.device).to(device)", "device=rng.device).to(device).expand(batch)"),
+    M("pt.generate._uniform", "invariant", "draws from the global generator", "generator=rng, ", ""),
     M("pt.generate.stream", "invariant", "top-p not handed on",
       "(temperature, top_k, top_p), torch", "(temperature, top_k, None), torch"),
     M("pt.generate.decode + init_kv", "invariant", "gradients kept of every step",
@@ -471,9 +535,9 @@ WRONG = [
       "@torch.inference_mode()\n", ""),
     M("pt.generate.init_kv", "invariant", "gradients of the memory kept", "@torch.inference_mode()\n", ""),
     M("pt.generate.decode", "invariant", "room not checked",
-      '    guard.room("decode", ids, len(kv.start), kv.layers[0][0].shape[2], kv.length)\n', ""),
+      '    has_room("decode", ids.shape[1], kv.length, kv.layers[0][0].shape[2])\n', ""),
     M("pt.generate.stream", "invariant", "prompts not checked",
-      '    guard.prompts("generate", prompts, config, steps, stop, temperature, half="tensor")\n', ""),
+      '    prompts_fit("stream", config, prompts, steps, stop)\n', ""),
     M("pt.generate.init_kv", "invariant", "sizes not checked",
-      '    guard.kv("init_kv", config, batch, n_max, start, M, memory_mask, half="tensor")\n', ""),
+      '    kv_fits("init_kv", config, n_max, start, M, memory_mask)\n', ""),
 ]

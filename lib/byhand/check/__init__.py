@@ -8,10 +8,13 @@ fourteen lines that do not say what was expected, no look at NaN, and ids stay o
 are jaxtyping's, and tests run its check too; what a reader meets is this one.
 """
 
-from byhand.check.arrays import Params, Shape, ValuesTrusted
+from byhand.check.arrays import Params, Shape, ValuesTrusted, finite
+from byhand.check.generation import has_room, kv_fits, prompts_fit
+from byhand.check.ids import IdPairs, IdRows, Wholes
 from byhand.check.numbers import (
     Above,
     AtLeast,
+    AtMost,
     Below,
     Index,
     NonNegative,
@@ -38,10 +41,11 @@ from byhand.check.rules import (
     squares_add_up,
 )
 from byhand.check.signature import checked
+from byhand.check.values import Logits
 
 __all__ = [
-    "Above", "AtLeast", "Below", "Index", "NonNegative", "Params", "Positive", "Shape", "Share", "Size",
-    "ValuesTrusted", "all_float64", "at_least", "axes_of", "checked", "embeds", "fits", "groups", "heads_fit",
-    "ids_below", "kind_among", "less_than", "masks_agree", "multiple_of", "names", "repeats_to", "same_shape",
-    "squares_add_up",
+    "Above", "AtLeast", "AtMost", "Below", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
+    "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_float64", "at_least", "axes_of",
+    "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among", "kv_fits",
+    "less_than", "masks_agree", "multiple_of", "names", "prompts_fit", "repeats_to", "same_shape", "squares_add_up",
 ]

@@ -132,8 +132,11 @@ class ArrayOf:
         if not self.letters.free:
             self.sizes(where, name, x.shape, seen)
         if self.numpy and self.kind == "float" and not cached and not _TRUSTED.get():
-            finite(where, name, x)
+            self.values(where, name, x)
         return x
+
+    def values(self, where: str, name: str, x: np.ndarray) -> None:
+        finite(where, name, x)
 
     def called(self) -> str:
         if self.kind == "bool":

@@ -5,7 +5,6 @@ import typing
 from typing import Any
 
 import jaxtyping
-import numpy as np
 
 from byhand.check.arrays import Letters, bind
 from byhand.check.numbers import kind_of
@@ -55,7 +54,7 @@ class CachedArray:
         self.letters, self.floating = letters, floating
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
-        if isinstance(x, np.ndarray) and bind(x.shape, self.letters, seen) and self.floating:
+        if hasattr(x, "shape") and bind(x.shape, self.letters, seen) and self.floating:
             seen.setdefault(".dtype", x.dtype)
             seen.setdefault(".first", name)
         return x

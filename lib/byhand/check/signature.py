@@ -13,6 +13,7 @@ from byhand.check.arrays import ArrayOf, Leaves, Letters
 from byhand.check.caches import Cache, SizesOf
 from byhand.check.kinds import AnyOf, Function, Instance, Named, OneOf, Optional, Several, Tree
 from byhand.check.numbers import Flag, Number, Whole
+from byhand.check.values import Bounded, Logits, LogitsOf
 
 KINDS = {jaxtyping.Float: "float", jaxtyping.Int: "int", jaxtyping.Bool: "bool", jaxtyping.Shaped: "any"}
 PLAIN = {int: Whole, float: Number, bool: Flag}
@@ -97,10 +98,15 @@ def rule_of(annotation: Any) -> Any:
 
 def annotated(annotation: Any) -> Any:
     kind, *notes = typing.get_args(annotation)
+    if hasattr(notes[0], "binds"):  # a rule by itself
+        return notes[0]
     if isinstance(notes[0], Letters):
         return SizesOf(notes[0])
     if isinstance(notes[0], Leaves):
         return Named(*notes[0])
+    if hasattr(kind, "dim_str"):
+        array = kind.array_type, "float", kind.dim_str
+        return LogitsOf(*array) if notes[0] is Logits else Bounded(*array, tuple(notes))
     return PLAIN[kind](tuple(notes))
 
 

@@ -1,6 +1,6 @@
 """Chapter 12: how a decoder writes: word by word, with a cache that makes every word cost the same."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +8,19 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 from byhand import guard
+from byhand.check import (
+    IdRows,
+    NonNegative,
+    Size,
+    ValuesTrusted,
+    Wholes,
+    checked,
+    finite,
+    has_room,
+    ids_below,
+    kv_fits,
+    prompts_fit,
+)
 from byhand.config import ModelConfig
 from byhand.np.attention import attention_forward
 from byhand.np.block import feed_forward_forward
@@ -17,7 +30,7 @@ from byhand.np.model import embed_forward
 from byhand.np.multihead import biased_attention_forward, merge_heads, split_heads
 from byhand.np.position import alibi_bias, relative_bias_forward, rope_forward
 from byhand.np.residual import norm_forward, residual_forward
-from byhand.np.sample import choose
+from byhand.np.sample import Mass, choose
 
 
 class KVCache(NamedTuple):
@@ -28,25 +41,26 @@ class KVCache(NamedTuple):
 
     layers: list[tuple[Array, Array]]  # keys and values of each block, (B, G, n_max, k); keys as attention meets them
     cross: list[tuple[Array, Array]] | None  # keys and values of the memory, (B, G, m, k), made once
-    memory_mask: Array | None
-    start: Array  # (B,)
+    memory_mask: Bool[Array, "B 1 m"] | None
+    start: Int[Array, " B"]
     length: int
 
 
+@checked
 def init_kv(
     params: dict,
     config: ModelConfig,
-    batch: int,
-    n_max: int,
-    start: Int[Array, " B"] | None = None,
-    M: Float[Array, "B m d"] | None = None,
-    memory_mask: Bool[Array, "B 1 m"] | None = None,
+    batch: Size,
+    n_max: Size,
+    start: Int[Array, " batch"] | None = None,
+    M: Float[Array, "batch m d"] | None = None,
+    memory_mask: Bool[Array, "batch 1 m"] | None = None,
 ) -> KVCache:
     """Room for n_max tokens in each of `batch` rows, all of it allocated here. Row b has start[b] columns of padding.
 
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
     """
-    guard.kv("init_kv", config, batch, n_max, start, M, memory_mask)
+    kv_fits("init_kv", config, n_max, start, M, memory_mask)
     guard.model(config.kind, params, config, "decoder", "encoder_decoder")
     decoder, embedding = _decoder(params, config)
     G, dtype = config.groups, embedding["tokens"]["E"].dtype
@@ -57,9 +71,10 @@ def init_kv(
     return KVCache([(np.zeros(size, dtype), np.zeros(size, dtype)) for _ in blocks], cross, memory_mask, start, 0)
 
 
+@checked
 def select_kv(kv: KVCache, rows: Int[Array, " b"]) -> KVCache:
     """The cache of these rows, each as often as it is named: a copy, for a beam or for rows that go on."""
-    guard.indices("select_kv", "rows", rows, len(kv.start))
+    ids_below("select_kv", len(kv.start), rows=rows)
 
     def pick(pairs):
         return None if pairs is None else [(K[rows], V[rows]) for K, V in pairs]
@@ -67,6 +82,7 @@ def select_kv(kv: KVCache, rows: Int[Array, " b"]) -> KVCache:
     return KVCache(pick(kv.layers), pick(kv.cross), mask, kv.start[rows], kv.length)
 
 
+@checked
 def decode_forward(
     ids: Int[Array, "B t"], params: dict, config: ModelConfig, kv: KVCache, last: bool = False
 ) -> tuple[Float[Array, "B n V"], KVCache]:
@@ -76,17 +92,17 @@ def decode_forward(
     for the tokens that it had: going back to it undoes the step.
     """
     decoder, embedding = _decoder(params, config)
-    guard.room("decode", ids, len(kv.start), kv.layers[0][0].shape[2], kv.length)
+    has_room("decode", ids.shape[1], kv.length, kv.layers[0][0].shape[2])
     columns = np.arange(kv.length, kv.length + ids.shape[1])
     places = np.maximum(columns - kv.start[:, None], 0)  # where each token stands in its own row
     keys = np.arange(columns[-1] + 1)
     # Up to itself and from the row's first token on; padding sees itself alone, so that it has something to see.
     mask = (keys <= columns[:, None]) & (keys >= np.minimum(kv.start[:, None], columns)[..., None])
-    with guard.values_trusted():  # every weight is read for every token; the logits are looked at instead
+    with ValuesTrusted():  # every weight is read for every token; the logits are looked at instead
         H = _run(ids, decoder, embedding, config, kv, places, mask, last)
         E, W = embedding["tokens"]["E"], decoder.get("head", {}).get("W")
         logits, _ = unembed_forward(H, E) if config.tied else linear_forward(H, W)
-    guard.finite("decode", logits=logits)
+    finite("decode", "logits", logits)
     return logits, kv._replace(length=len(keys))
 
 
@@ -115,22 +131,24 @@ def _run(ids, decoder, embedding, config, kv, places, mask, last):
     return norm_forward(X, decoder["norm"], config.eps)[0] if config.norm_first else X
 
 
+@checked
 def generate(
-    prompts: Sequence[Int[Array, " _"]],
+    prompts: IdRows,
     params: dict,
     config: ModelConfig,
-    steps: int,
+    steps: Size,
     *,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
-    stop: Sequence[int] = (),
+    temperature: NonNegative = 1.0,
+    top_k: Size | None = None,
+    top_p: Mass | None = None,
+    stop: Wholes = (),
     rng: np.random.Generator | None = None,
     M: Float[Array, "B m d"] | None = None,
     memory_mask: Bool[Array, "B 1 m"] | None = None,
 ) -> list[Int[Array, " _"]]:
     """For each prompt its new tokens: `steps` of them, or fewer where a word of `stop` came, which is left out.
 
+    Prompts are rows of ids, of any lengths: lists or arrays; one row alone is a batch of one.
     Temperature 0 is greedy; otherwise temperature, then top_k, then top_p act on the logits, and `rng` draws.
     """
     new = list(stream(prompts, params, config, steps, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop,
@@ -139,24 +157,25 @@ def generate(
     return [row[row >= 0] for row in rows]
 
 
+@checked
 def stream(
-    prompts: Sequence[Int[Array, " _"]],
+    prompts: IdRows,
     params: dict,
     config: ModelConfig,
-    steps: int,
+    steps: Size,
     *,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
-    stop: Sequence[int] = (),
+    temperature: NonNegative = 1.0,
+    top_k: Size | None = None,
+    top_p: Mass | None = None,
+    stop: Wholes = (),
     rng: np.random.Generator | None = None,
     M: Float[Array, "B m d"] | None = None,
     memory_mask: Bool[Array, "B 1 m"] | None = None,
 ) -> Iterator[Int[Array, " B"]]:
     """What `generate` returns, a column at a time: (B,) words, −1 in a row that has ended, until all have."""
-    guard.prompts("generate", prompts, config, steps, stop, temperature)
-    if temperature > 0 and not isinstance(rng, np.random.Generator):
-        raise TypeError(f"generate: rng is {type(rng).__name__}, expected a NumPy Generator unless temperature is 0")
+    prompts_fit("stream", config, prompts, steps, stop)
+    if temperature > 0 and rng is None:
+        raise TypeError("stream: rng is None, expected a NumPy Generator unless temperature is 0")
     n = max(map(len, prompts))
     ids = np.stack([np.pad(prompt, (n - len(prompt), 0)) for prompt in prompts])
     start = np.array([n - len(prompt) for prompt in prompts])
@@ -169,7 +188,7 @@ def stream(
             logits, kv = decode_forward(ids, params, config, kv, last=True)
             u = rng.random(len(prompts)) if temperature > 0 else None
             new = choose(logits[:, -1], u, *filters)
-            ended = ended | np.isin(new, list(stop))  # a row that has ended writes on, and nobody reads it
+            ended = ended | np.isin(new, stop)  # a row that has ended writes on, and nobody reads it
             if ended.all():
                 return
             yield np.where(ended, -1, new)
@@ -212,12 +231,15 @@ def _attention(Q, K, V, params, mask, bias=None):
     """Heads that share keys become more queries of one head, so that no key is copied."""
     B, H, t, k = Q.shape
     G, m = K.shape[1:3]
-    Q = Q.reshape(B, G, H // G * t, k)
+    share = H // G  # heads that read the same keys
+    Q = Q.reshape(B, G, share * t, k)
     if mask is not None:
-        mask = np.tile(np.broadcast_to(mask, (B, t, m))[:, None], (1, 1, H // G, 1))
+        mask = np.broadcast_to(mask, (B, t, m))
+        mask = np.tile(mask, (1, share, 1))[:, None]  # every head sees what the token sees
     if bias is None:
         Z, _ = attention_forward(Q, K, V, mask)
     else:
-        bias = bias.reshape(G, H // G * t, m).astype(Q.dtype, copy=False)
+        bias = bias.reshape(G, share * t, m).astype(Q.dtype, copy=False)
         Z, _ = biased_attention_forward(Q, K, V, bias, mask)
-    return linear_forward(merge_heads(Z.reshape(B, H, t, k)), params["W_o"], params.get("b_o"))[0]
+    Z = merge_heads(Z.reshape(B, H, t, k))
+    return linear_forward(Z, params["W_o"], params.get("b_o"))[0]

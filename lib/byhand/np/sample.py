@@ -3,38 +3,38 @@
 A filter takes logits and gives logits, −∞ for the words that it takes away, so that filters can follow one another.
 """
 
+from typing import Annotated
+
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Above, AtLeast, AtMost, Below, Logits, NonNegative, Positive, Size, checked
 from byhand.np.softmax import softmax_forward
 
+Mass = Annotated[float, Above(0), AtMost(1)]  # of a nucleus
+UNIT = AtLeast(0), Below(1)  # what a draw lies in
 
-def temperature(logits: Float[Array, "*B V"], T: float | int) -> Float[Array, "*B V"]:
+
+@checked
+def temperature(logits: Annotated[Float[Array, "*B V"], Logits], T: Positive) -> Float[Array, "*B V"]:
     """logits / T: probabilities to the power 1/T, scaled to sum to one. T below 1 sharpens, above 1 flattens."""
-    guard.logits("temperature", logits)
-    guard.number("temperature", low=0, T=T)
-    return logits / float(T)
+    return logits / T
 
 
-def top_k(logits: Float[Array, "*B V"], k: int) -> Float[Array, "*B V"]:
+@checked
+def top_k(logits: Annotated[Float[Array, "*B V"], Logits], k: Size) -> Float[Array, "*B V"]:
     """The k likeliest words stay; of equal ones the first. All stay if there are no more than k."""
-    guard.logits("top_k", logits)
-    guard.count("top_k", k=k)
     _, rank = _ranked(logits)
     return np.where(rank < k, logits, -np.inf)
 
 
-def top_p(logits: Float[Array, "*B V"], p: float | int) -> Float[Array, "*B V"]:
+@checked
+def top_p(logits: Annotated[Float[Array, "*B V"], Logits], p: Mass) -> Float[Array, "*B V"]:
     """The fewest words whose probabilities reach p, likeliest first: the nucleus (Holtzman et al. 2020).
 
     The word that crosses p stays, so one always does; p = 1 keeps all. Of equal words the first go in first.
     """
-    guard.logits("top_p", logits)
-    guard.number("top_p", low=0, p=p)
-    if p > 1:
-        raise ValueError(f"top_p: p is {p}, expected at most 1")
     if p == 1:
         return logits
     order, rank = _ranked(logits)
@@ -43,34 +43,36 @@ def top_p(logits: Float[Array, "*B V"], p: float | int) -> Float[Array, "*B V"]:
     return np.where(rank < size, logits, -np.inf)
 
 
-def probabilities(logits: Float[Array, "*B V"]) -> Float[Array, "*B V"]:
+@checked
+def probabilities(logits: Annotated[Float[Array, "*B V"], Logits]) -> Float[Array, "*B V"]:
     """The softmax, where −∞ gives exactly 0."""
-    guard.logits("probabilities", logits)
     left = logits > -np.inf
     return softmax_forward(np.where(left, logits, 0), left)[0]
 
 
-def greedy(logits: Float[Array, "*B V"]) -> Int[Array, "*B"]:
+@checked
+def greedy(logits: Annotated[Float[Array, "*B V"], Logits]) -> Int[Array, "*B"]:
     """The likeliest word; of equal ones the first."""
-    guard.logits("greedy", logits)
     return np.asarray(logits.argmax(axis=-1))
 
 
-def sample(logits: Float[Array, "*B V"], u: Float[Array, "*B"]) -> Int[Array, "*B"]:
+@checked
+def sample(
+    logits: Annotated[Float[Array, "*B V"], Logits], u: Annotated[Float[Array, "*B"], *UNIT]
+) -> Int[Array, "*B"]:
     """The word in whose share of [0, 1) u falls: a draw from `probabilities` when u is uniform."""
-    guard.logits("sample", logits)
-    guard.uniform("sample", u, logits)
     mass = np.cumsum(probabilities(logits), axis=-1, dtype=np.float64)
     share = mass / mass[..., -1:]  # ends in exactly 1, more than any u
     return np.asarray((share > u[..., None]).argmax(axis=-1))
 
 
+@checked
 def choose(
-    logits: Float[Array, "*B V"],
-    u: Float[Array, "*B"] | None,
-    T: float | int = 1.0,
-    k: int | None = None,
-    p: float | int | None = None,
+    logits: Annotated[Float[Array, "*B V"], Logits],
+    u: Annotated[Float[Array, "*B"], *UNIT] | None,
+    T: NonNegative = 1.0,
+    k: Size | None = None,
+    p: Mass | None = None,
 ) -> Int[Array, "*B"]:
     """The next word: `greedy` if T is 0; else temperature, top_k and top_p, those that are given, and `sample`."""
     if T == 0:

@@ -1,14 +1,17 @@
 """Chapter 12: generation in PyTorch: the same cache, written to in place, and no gradient kept anywhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from byhand import guard
+from byhand import guard, tree
+from byhand.check import IdRows, NonNegative, Size, Wholes, checked, has_room, ids_below, kv_fits, prompts_fit
 from byhand.config import ModelConfig
+from byhand.np.sample import Mass
 from byhand.pt.attention import fused_attention
 from byhand.pt.block import feed_forward
 from byhand.pt.embedding import unembed
@@ -25,40 +28,42 @@ class KVCache(NamedTuple):
 
     layers: list[tuple[Tensor, Tensor]]  # keys and values of each block, (B, G, n_max, k); keys as attention meets them
     cross: list[tuple[Tensor, Tensor]] | None  # keys and values of the memory, (B, G, m, k), made once
-    memory_mask: Tensor | None
-    start: Tensor  # (B,)
+    memory_mask: Bool[Tensor, "B 1 m"] | None
+    start: Int[Tensor, " B"]
     length: int
 
 
 @torch.inference_mode()
+@checked
 def init_kv(
-    params: dict,
+    params: dict | nn.Module,
     config: ModelConfig,
-    batch: int,
-    n_max: int,
-    start: Int[Tensor, " B"] | None = None,
-    M: Float[Tensor, "B m d"] | None = None,
-    memory_mask: Bool[Tensor, "B 1 m"] | None = None,
+    batch: Size,
+    n_max: Size,
+    start: Int[Tensor, " batch"] | None = None,
+    M: Float[Tensor, "batch m d"] | None = None,
+    memory_mask: Bool[Tensor, "batch 1 m"] | None = None,
 ) -> KVCache:
     """Room for n_max tokens in each of `batch` rows, all of it allocated here. Row b has start[b] columns of padding.
 
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
     """
-    guard.kv("init_kv", config, batch, n_max, start, M, memory_mask, half="tensor")
-    guard.model(config.kind, params, config, "decoder", "encoder_decoder")
+    kv_fits("init_kv", config, n_max, start, M, memory_mask)
+    guard.model(config.kind, tree.of_module(params), config, "decoder", "encoder_decoder")
     decoder, embedding = _decoder(params, config)
     G, E = config.groups, embedding["tokens"]["E"]
     size = (batch, G, n_max, config.d // config.heads)
     blocks = [decoder["blocks"][str(i)] for i in range(config.layers)]
     cross = None if M is None else [tuple(_heads(M, block["cross"], name, G) for name in "kv") for block in blocks]
-    start = torch.zeros(batch, dtype=torch.int64, device=E.device) if start is None else start
+    start = torch.zeros(batch, dtype=torch.int64, device=E.device) if start is None else start.to(E.device)
     return KVCache([(E.new_zeros(size), E.new_zeros(size)) for _ in blocks], cross, memory_mask, start, 0)
 
 
 @torch.inference_mode()
+@checked
 def select_kv(kv: KVCache, rows: Int[Tensor, " b"]) -> KVCache:
     """The cache of these rows, each as often as it is named: a copy, for a beam or for rows that go on."""
-    guard.indices("select_kv", "rows", rows, len(kv.start), half="tensor")
+    ids_below("select_kv", len(kv.start), rows=rows)
 
     def pick(pairs):
         return None if pairs is None else [(K[rows], V[rows]) for K, V in pairs]
@@ -67,15 +72,16 @@ def select_kv(kv: KVCache, rows: Int[Tensor, " b"]) -> KVCache:
 
 
 @torch.inference_mode()
+@checked
 def decode(
-    ids: Int[Tensor, "B t"], params: dict, config: ModelConfig, kv: KVCache, last: bool = False
+    ids: Int[Tensor, "B t"], params: dict | nn.Module, config: ModelConfig, kv: KVCache, last: bool = False
 ) -> tuple[Float[Tensor, "B n V"], KVCache]:
     """Logits after each of t new tokens, or after the `last` alone, and the cache with them in it.
 
     The new cache has the tensors of the old one, which stays right for the tokens that it had.
     """
     decoder, embedding = _decoder(params, config)
-    guard.room("decode", ids, len(kv.start), kv.layers[0][0].shape[2], kv.length)
+    has_room("decode", ids.shape[1], kv.length, kv.layers[0][0].shape[2])
     columns = torch.arange(kv.length, kv.length + ids.shape[1], device=ids.device)
     places = (columns - kv.start[:, None]).clamp(min=0)  # where each token stands in its own row
     keys = torch.arange(kv.length + ids.shape[1], device=ids.device)
@@ -106,62 +112,69 @@ def decode(
     return logits, kv._replace(length=len(keys))
 
 
+@checked
 def generate(
-    prompts: Sequence[Int[Tensor, " _"]],
-    params: dict,
+    prompts: IdRows,
+    params: dict | nn.Module,
     config: ModelConfig,
-    steps: int,
+    steps: Size,
     *,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
-    stop: Sequence[int] = (),
-    generator: torch.Generator | None = None,
+    temperature: NonNegative = 1.0,
+    top_k: Size | None = None,
+    top_p: Mass | None = None,
+    stop: Wholes = (),
+    rng: torch.Generator | None = None,
     M: Float[Tensor, "B m d"] | None = None,
     memory_mask: Bool[Tensor, "B 1 m"] | None = None,
 ) -> list[Int[Tensor, " _"]]:
     """For each prompt its new tokens: `steps` of them, or fewer where a word of `stop` came, which is left out.
 
-    Temperature 0 is greedy; otherwise temperature, then top_k, then top_p act on the logits, and `generator` draws.
+    Prompts are rows of ids, of any lengths: lists, arrays or tensors; one row alone is a batch of one. `params` are a
+    tree, or a module that holds one; new tokens are where they are.
+    Temperature 0 is greedy; otherwise temperature, then top_k, then top_p act on the logits, and `rng` draws.
     """
     new = list(stream(prompts, params, config, steps, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop,
-                      generator=generator, M=M, memory_mask=memory_mask))
-    rows = torch.stack(new, dim=1) if new else prompts[0].new_empty(len(prompts), 0)
+                      rng=rng, M=M, memory_mask=memory_mask))
+    if not new:
+        E = _decoder(params, config)[1]["tokens"]["E"]
+        return list(torch.zeros(len(prompts), 0, dtype=torch.int64, device=E.device))
+    rows = torch.stack(new, dim=1)
     return [row[row >= 0] for row in rows]
 
 
+@checked
 def stream(
-    prompts: Sequence[Int[Tensor, " _"]],
-    params: dict,
+    prompts: IdRows,
+    params: dict | nn.Module,
     config: ModelConfig,
-    steps: int,
+    steps: Size,
     *,
-    temperature: float | int = 1.0,
-    top_k: int | None = None,
-    top_p: float | int | None = None,
-    stop: Sequence[int] = (),
-    generator: torch.Generator | None = None,
+    temperature: NonNegative = 1.0,
+    top_k: Size | None = None,
+    top_p: Mass | None = None,
+    stop: Wholes = (),
+    rng: torch.Generator | None = None,
     M: Float[Tensor, "B m d"] | None = None,
     memory_mask: Bool[Tensor, "B 1 m"] | None = None,
 ) -> Iterator[Int[Tensor, " B"]]:
     """What `generate` returns, a column at a time: (B,) words, −1 in a row that has ended, until all have."""
-    guard.prompts("generate", prompts, config, steps, stop, temperature, half="tensor")
-    if temperature > 0 and not isinstance(generator, torch.Generator):
-        name = type(generator).__name__
-        raise TypeError(f"generate: generator is {name}, expected a torch.Generator unless temperature is 0")
-    n, device = max(map(len, prompts)), prompts[0].device
-    ids = torch.stack([torch.cat([prompt.new_zeros(n - len(prompt)), prompt]) for prompt in prompts])
-    start = torch.tensor([n - len(prompt) for prompt in prompts], device=device)
+    prompts_fit("stream", config, prompts, steps, stop)
+    if temperature > 0 and rng is None:
+        raise TypeError("stream: rng is None, expected a torch Generator unless temperature is 0")
+    params, n = tree.of_module(params), max(map(len, prompts))
+    start = torch.tensor([n - len(prompt) for prompt in prompts], device="cpu")
     kv = init_kv(params, config, len(prompts), n + steps - 1, start, M, memory_mask)
-    filters, stops = (temperature, top_k, top_p), torch.tensor(list(stop), dtype=ids.dtype, device=device)
+    device = kv.start.device
+    ids = torch.tensor(np.stack([np.pad(prompt, (n - len(prompt), 0)) for prompt in prompts]), device=device)
+    filters, ends = (temperature, top_k, top_p), torch.tensor(stop, dtype=ids.dtype, device=device)
 
     def words(ids, kv):
         ended = torch.zeros(len(prompts), dtype=torch.bool, device=device)
         for _ in range(steps):
             logits, kv = decode(ids, params, config, kv, last=True)
-            u = _uniform(len(prompts), generator, device) if temperature > 0 else None
+            u = _uniform(len(prompts), rng, device) if temperature > 0 else None
             new = choose(logits[:, -1], u, *filters)
-            ended = ended | torch.isin(new, stops)  # a row that has ended writes on, and nobody reads it
+            ended = ended | torch.isin(new, ends)  # a row that has ended writes on, and nobody reads it
             if stop and ended.all():  # the device waits here, so only where a row can end
                 return
             yield new.masked_fill(ended, -1)
@@ -170,13 +183,14 @@ def stream(
     return words(ids, kv)
 
 
-def _uniform(batch, generator, device):
+def _uniform(batch, rng, device):
     """Numbers in [0, 1) from wherever the generator lives, so that a seed gives the same ones for every device."""
-    return torch.rand(batch, dtype=torch.float64, generator=generator, device=generator.device).to(device)
+    return torch.rand(batch, dtype=torch.float64, generator=rng, device=rng.device).to(device)
 
 
 def _decoder(params, config):
     """The decoder's own tree, and the embedding that it reads, which may be the encoder's."""
+    params = tree.of_module(params)
     if config.kind == "decoder":
         return params, params["embedding"]
     return params["decoder"], params["encoder" if config.source_vocab is None else "decoder"]["embedding"]
@@ -209,11 +223,14 @@ def _attention(Q, K, V, params, mask, bias=None):
     """Heads that share keys become more queries of one head, so that no key is copied."""
     B, H, t, k = Q.shape
     G, m = K.shape[1:3]
-    Q = Q.reshape(B, G, H // G * t, k)
+    share = H // G  # heads that read the same keys
+    Q = Q.reshape(B, G, share * t, k)
     if mask is not None:
-        mask = mask.expand(B, t, m)[:, None].repeat(1, 1, H // G, 1)
+        mask = mask.expand(B, t, m)
+        mask = mask.repeat(1, share, 1)[:, None]  # every head sees what the token sees
     if bias is None:
         Z = fused_attention(Q, K, V, mask)
     else:
-        Z = biased_attention(Q, K, V, bias.reshape(G, H // G * t, m).to(Q.dtype), mask)
-    return linear(merge_heads(Z.reshape(B, H, t, k)), params["W_o"], params.get("b_o"))
+        Z = biased_attention(Q, K, V, bias.reshape(G, share * t, m).to(Q.dtype), mask)
+    Z = merge_heads(Z.reshape(B, H, t, k))
+    return linear(Z, params["W_o"], params.get("b_o"))

@@ -42,7 +42,7 @@ def fully_masked_rows(mask: Bool[Tensor, "*B n m"]) -> Bool[Tensor, "*B n"]:
 
 @checked
 def leak_probe(
-    f: Callable, X: Float[Tensor, "*B n d"] | Int[Tensor, "*B n"], t: Size, generator: torch.Generator
+    f: Callable, X: Float[Tensor, "*B n d"] | Int[Tensor, "*B n"], t: Size, rng: torch.Generator
 ) -> float:
     """Largest change of f(X) before position t when the tokens from t on are replaced; a causal f gives exactly 0.
 
@@ -50,13 +50,13 @@ def leak_probe(
     """
     ids = not X.is_floating_point()
     less_than("leak_probe", X.shape[-1] if ids else X.shape[-2], "tokens of X", t=t)
-    changed, at = X.clone(), generator.device
+    changed, at = X.clone(), rng.device
     if ids:
         last = max(int(X.max()), 1)
-        step = torch.randint(1, last + 1, X[..., t:].shape, generator=generator, device=at)
+        step = torch.randint(1, last + 1, X[..., t:].shape, generator=rng, device=at)
         changed[..., t:] = (X[..., t:] + step.to(X.device)) % (last + 1)
     else:
-        new = torch.randn(changed[..., t:, :].shape, generator=generator, dtype=X.dtype, device=at)
+        new = torch.randn(changed[..., t:, :].shape, generator=rng, dtype=X.dtype, device=at)
         changed[..., t:, :] = new.to(X.device)
     with torch.no_grad():
         return (f(changed) - f(X))[..., :t, :].abs().max().item()  # (8.26)
