@@ -155,10 +155,9 @@ class ArrayOf:
             seen[".dtype"], seen[".first"] = x.dtype, name
         elif x.dtype != dtype and (self.numpy or not autocast(x)):
             raise TypeError(f"{where}: {name} has dtype {x.dtype} but {seen['.first']} has {dtype}, expected one dtype")
-        if not self.numpy:
-            if x.device != seen.setdefault(".device", x.device):
-                raise ValueError(f"{where}: {name} is on {x.device} but {seen['.first']} is on {seen['.device']}, "
-                                 "expected one device")
+        if not self.numpy and x.device != seen.setdefault(".device", x.device):
+            raise ValueError(f"{where}: {name} is on {x.device} but {seen['.first']} is on {seen['.device']}, "
+                             "expected one device")
 
     def whole(self, where: str, name: str, x: Any) -> Any:
         """Ids of any whole dtype, as int64: uint8 would turn −1 into 255."""
