@@ -473,7 +473,7 @@ WRONG = [
     M("np.generate.init_kv", "invariant", "sizes not checked",
       '    kv_fits("init_kv", config, n_max, start, M, memory_mask)\n', ""),
     M("np.generate.init_kv", "invariant", "tree not checked",
-      '    guard.model(config.kind, params, config, "decoder", "encoder_decoder")\n', ""),
+      '    fits("init_kv", params, config.shapes)\n', ""),
     M("np.generate.select_kv", "invariant", "a row counted from the end",
       '    ids_below("select_kv", len(kv.start), rows=rows)\n', ""),
     M("np.generate.init_kv", "invariant", "a memory of another batch", '"batch m d"', '"B m d"'),

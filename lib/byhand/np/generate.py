@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard
 from byhand.check import (
     IdRows,
     NonNegative,
@@ -16,6 +15,7 @@ from byhand.check import (
     Wholes,
     checked,
     finite,
+    fits,
     has_room,
     ids_below,
     kv_fits,
@@ -61,7 +61,7 @@ def init_kv(
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
     """
     kv_fits("init_kv", config, n_max, start, M, memory_mask)
-    guard.model(config.kind, params, config, "decoder", "encoder_decoder")
+    fits("init_kv", params, config.shapes)
     decoder, embedding = _decoder(params, config)
     G, dtype = config.groups, embedding["tokens"]["E"].dtype
     size = (batch, G, n_max, config.d // config.heads)

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from byhand import guard, tree
-from byhand.check import IdRows, NonNegative, Size, Wholes, checked, has_room, ids_below, kv_fits, prompts_fit
+from byhand import tree
+from byhand.check import IdRows, NonNegative, Size, Wholes, checked, fits, has_room, ids_below, kv_fits, prompts_fit
 from byhand.config import ModelConfig
 from byhand.np.sample import Mass
 from byhand.pt.attention import fused_attention
@@ -49,7 +49,7 @@ def init_kv(
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
     """
     kv_fits("init_kv", config, n_max, start, M, memory_mask)
-    guard.model(config.kind, tree.of_module(params), config, "decoder", "encoder_decoder")
+    fits("init_kv", tree.of_module(params), config.shapes)
     decoder, embedding = _decoder(params, config)
     G, E = config.groups, embedding["tokens"]["E"]
     size = (batch, G, n_max, config.d // config.heads)
