@@ -151,8 +151,8 @@ SCROLL = '<div style="width:100px;overflow:auto">' \
          '<div style="width:300px">A <span style="display:inline-block;width:250px">wide</span> line.</div></div>'
 FROM_ITS_END = '<div class="math" style="display:flex;flex-direction:row-reverse;width:20px;overflow:auto" ' \
                r'tabindex="0">\[a+b+c+d+e+f+g+h\]</div>'
-TIGHT = r'<div style="width:80px;overflow:auto"><span class="math">\(d\)</span> ' \
-        '<span style="display:inline-block;width:60px">1</span></div>'  # the word "formula" would not fit
+TIGHT = '<div style="width:150px;overflow:auto;white-space:nowrap">' + r'<span class="math">\(d\)</span>, ' * 6 + \
+        '<span style="display:inline-block;width:20px">1</span></div>'  # six times the word "formula" would not fit
 PALE = '<p style="color:#222;background:#fff">Dark.</p><p style="color:#222;background:#fff"><b>Dark.</b></p>'
 CODE = "<span style='color:#222'>1</span><span style='color:#ccc'>+</span><span style='color:#ccc'>two</span>"
 BAD = {  # name: (a part of the good page, what replaces it, what must be said)
