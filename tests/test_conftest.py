@@ -60,7 +60,8 @@ def test_a_worker_runs_a_file_a_notebook_the_proofs_of_a_stem_as_a_whole(request
         ("tests/test_proofs.py::test_slope[norm.layer_norm]", "tests/test_proofs.py::test_invariant[pt.norm.refused]",
          "tests/test_proofs.py::test_wrong_version[np.norm.rms_norm_forward + rms_norm_backward: a story: of norms]",
          "tests/test_proofs.py::test_every_check_catches_a_wrong_version[norm]"),
-        ("tests/test_proofs.py::test_invariant[np._erf.types]", "tests/test_proofs.py::test_the_right_source_passes[erf]"),
+        ("tests/test_proofs.py::test_invariant[np._erf.types]",
+         "tests/test_proofs.py::test_the_right_source_passes[erf]"),
     ):
         assert {together(one) for one in rest} == {together(first)}
     assert together("tests/test_proofs.py::test_slope[norm.a]") != together("tests/test_proofs.py::test_slope[mask.a]")
