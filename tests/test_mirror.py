@@ -58,7 +58,12 @@ OF_NUMPY |= {"train_step": ["betas", "eps", "decay", "mask", "rng", "inplace"]} 
 OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
+<<<<<<< HEAD
            "mask_tokens": {"rng": "generator"},
+=======
+           "leak_probe": {"rng": "generator"},  # each half has its own source of random numbers
+           "generate": {"rng": "generator"}, "stream": {"rng": "generator"},
+>>>>>>> 4d1f6b8 (Pre-training and fine-tuning are checked by their signatures; ids of a vocabulary are never listed)
            "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},
            "train": {"params": "module", "loss_and_grads": "loss_fn"},
            "clip_by_global_norm": {"grads": "module"}}  # torch keeps the gradients in the parameters

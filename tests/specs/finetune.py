@@ -224,7 +224,7 @@ X_, W_, A_, B_ = normal(2, 3, 5), normal(5, 4), L_["W"]["A"], L_["W"]["B"]
 ROWS = [
     ("lora_forward", ValueError, r"lora: A has shape \(4, 2\), expected \(5, 2\)", X_, A_[:4], B_, W_),
     ("lora_forward", ValueError, r"lora: B has shape \(1, 4\), expected \(2, 4\)", X_, A_, B_[:1], W_),
-    ("lora_forward", ValueError, r"lora: X has shape \(2, 3, 4\), expected \(2, 3, 5\)", X_[..., :4], A_, B_, W_),
+    ("lora_forward", ValueError, r"lora: A has shape \(5, 2\), expected \(4, 2\)", X_[..., :4], A_, B_, W_),
     ("lora_merge", ValueError, r"lora_merge: B has shape \(2, 3\), expected \(2, 4\)", W_, A_, B_[:, :3]),
     ("lora_merge", ValueError, "lora_merge: alpha is nan", W_, A_, B_, math.nan),
     ("lora_merge", TypeError, "lora_merge: alpha is str", W_, A_, B_, "3"),
@@ -236,14 +236,14 @@ refused = refusals(
     ("lora_backward", ValueError, r"lora_backward: dY has shape \(1, 3, 4\), expected \(2, 3, 4\)", normal(1, 3, 4),
      np_finetune.lora_forward(X_, A_, B_, W_)[1]),
     ("lora_grads", ValueError, "lora_grads: lora adapts W, expected one of V", {"V": W_}, L_),
-    ("init_lora", ValueError, "init_lora: r is 5, expected at least 1 and less than 5", rng(), {"W": W_}, ("W",), 5),
+    ("init_lora", ValueError, "init_lora: r is 5, expected at most 4", rng(), {"W": W_}, ("W",), 5),
     ("init_lora", TypeError, "init_lora: r is float, expected a whole number", rng(), {"W": W_}, ("W",), 2.0),
-    ("init_lora", ValueError, "init_lora: b has 1 axes, expected at least 2", rng(), {"b": W_[0]}, ("b",), 1),
+    ("init_lora", ValueError, "init_lora: b has 1 axes, expected 2", rng(), {"b": W_[0]}, ("b",), 1),
 )
 refused_by_torch = refusals(
     *[(name.removesuffix("_forward"), error, says, *map(in_torch, arguments)) for name, error, says, *arguments in ROWS],
     ("Classifier", ValueError, "Classifier: classes is 1, expected at least 2", CONFIG, 1),
-    ("Lora", ValueError, "Lora: r is 9, expected at least 1 and less than 4", torch.nn.ParameterDict({"W_q": torch.zeros(3, 5)}), ("W_q",), 9),
+    ("Lora", ValueError, "Lora: r is 9, expected at most 3", torch.nn.ParameterDict({"W_q": torch.zeros(3, 5)}), ("W_q",), 9),
     ("Lora", ValueError, "split_tree: pattern 'W_z' names nothing", torch.nn.ParameterDict({"W_q": torch.zeros(3, 5)}), ("W_z",), 1),
 )
 
@@ -329,9 +329,9 @@ def merging_a_module_twice_is_merging_it_once(module):
         near(loss_of(plain).detach(), before, "losses, merged and not")
         near(loss_of(net).detach(), before, "losses before and after merging", 0)
     W = torch.nn.ParameterDict({"W": torch.zeros(400, 9)})
-    A = module.Lora(W, ("W",), 5, generator=torch.Generator().manual_seed(1)).adapters["W"]["A"]
+    A = module.Lora(W, ("W",), 5, rng=torch.Generator().manual_seed(1)).adapters["W"]["A"]
     near(A.std().item() * 20, 1, "deviation of A, and 1/√d_in", 0.06)
-    same(A.detach(), module.Lora(W, ("W",), 5, generator=torch.Generator().manual_seed(1)).adapters["W"]["A"].detach(), "two from one seed")
+    same(A.detach(), module.Lora(W, ("W",), 5, rng=torch.Generator().manual_seed(1)).adapters["W"]["A"].detach(), "two from one seed")
 
 
 def frozen_matrix_has_no_gradient(module):
@@ -402,9 +402,9 @@ WRONG = [
       "if both := flat.keys() & more.keys():", "if both := ():"),
     # LoRA
     M("np.finetune.lora_forward", "twin invariant", "α/r forgotten, forward and backward",
-      "s = X @ A, float(alpha) / A.shape[-1]", "s = X @ A, 1.0"),
+      "s = X @ A, alpha / A.shape[-1]", "s = X @ A, 1.0"),
     M("np.finetune.lora_forward", "twin invariant", "α for α/r",
-      "s = X @ A, float(alpha) / A.shape[-1]", "s = X @ A, float(alpha)"),
+      "s = X @ A, alpha / A.shape[-1]", "s = X @ A, float(alpha)"),
     M("np.finetune.lora_backward", "slope twin invariant", "α/r forgotten in dA",
       "dU = s * (dY @ B.mT)", "dU = dY @ B.mT"),
     M("np.finetune.lora_backward", "slope twin invariant", "α/r forgotten in dB",
@@ -417,17 +417,17 @@ WRONG = [
       "dU.reshape(-1, A.shape[1])", "dU.ravel(order='K').reshape(-1, A.shape[1])",
       "X.reshape(-1, A.shape[0])", "X.ravel(order='K').reshape(-1, A.shape[0])"),
     M("np.finetune.lora_forward", "invariant", "a NumPy scale widens float32",
-      "s = X @ A, float(alpha) / A.shape[-1]", "s = X @ A, np.float64(alpha) / A.shape[-1]"),
+      "s = X @ A, alpha / A.shape[-1]", "s = X @ A, np.float64(alpha) / A.shape[-1]"),
     M("np.finetune.lora_backward", "slope twin invariant", "backward scales its upstream in place",
       "    dU = s * (dY @ B.mT)\n", "    dY *= s\n    dU = dY @ B.mT\n",
       "dB = s * (U.reshape", "dB = (U.reshape",
       "return dY @ W.mT +", "return dY / s @ W.mT +"),
     M("np.finetune.lora_merge", "twin invariant", "merge: α/r forgotten",
-      "W + float(alpha) / A.shape[-1] * (A @ B)", "W + A @ B"),
+      "W + alpha / A.shape[-1] * (A @ B)", "W + A @ B"),
     M("np.finetune.lora_merge", "twin invariant", "merge: done twice",
-      "W + float(alpha) / A.shape[-1] * (A @ B)", "W + 2 * float(alpha) / A.shape[-1] * (A @ B)"),
+      "W + alpha / A.shape[-1] * (A @ B)", "W + 2 * float(alpha) / A.shape[-1] * (A @ B)"),
     M("np.finetune.lora_merge", "twin invariant", "merge: without W",
-      "W + float(alpha) / A.shape[-1] * (A @ B)", "float(alpha) / A.shape[-1] * (A @ B)"),
+      "W + alpha / A.shape[-1] * (A @ B)", "float(alpha) / A.shape[-1] * (A @ B)"),
     M("np.finetune.merged", "invariant", "merged: written into the frozen weights",
       "path: lora_merge(W, A, B, alpha) for path", "path: np.copyto(W, lora_merge(W, A, B, alpha)) or W for path"),
     M("np.finetune.merged", "invariant", "merged: default α",
@@ -441,9 +441,9 @@ WRONG = [
     M("np.finetune.init_lora", "invariant", "adapters in float64",
       "size=(W.shape[0], r)).astype(W.dtype)", "size=(W.shape[0], r))"),
     M("np.finetune.init_lora", "invariant", "any rank",
-      '        guard.within("init_lora", 1, min(W.shape) + 1, r=r)\n', ""),
+      '        adaptable("init_lora", path, W, r)\n', ""),
     M("np.finetune.lora_grads", "invariant", "from dW: α/r forgotten",
-      "        s = float(alpha) / A.shape[-1]\n", "        s = 1.0\n"),
+      "        s = alpha / A.shape[-1]\n", "        s = 1.0\n"),
     M("np.finetune.lora_grads", "invariant", "from dW: A and B exchanged",
       'A": s * (dW @ B.mT), f"{path}.B', 'B": s * (dW @ B.mT), f"{path}.A'),
     M("np.finetune.lora_grads", "invariant", "from dW: dB through itself",
@@ -482,12 +482,12 @@ WRONG = [
     M("pt.finetune.Lora.__init__", "invariant", "Lora: both factors zero", '"A": A.to(W)', '"A": 0 * A.to(W)'),
     M("pt.finetune.Lora.__init__", "invariant", "Lora: α of its own",
       "self.net, self.alpha, params = net, alpha,", "self.net, self.alpha, params = net, 16.0,"),
-    M("pt.finetune.Lora.__init__", "invariant", "Lora: A without its generator", "r, generator=generator)", "r)"),
+    M("pt.finetune.Lora.__init__", "invariant", "Lora: A without its generator", "r, generator=rng)", "r)"),
     M("pt.finetune.Lora.merge", "invariant", "Lora: merged into the net itself, and so twice",
       "copy.deepcopy(self.net).requires_grad_()", "self.net.requires_grad_()"),
     M("pt.finetune.Lora.merge", "invariant", "Lora: merged with itself frozen",
       "copy.deepcopy(self.net).requires_grad_()", "copy.deepcopy(self.net)"),
     M("pt.finetune.Lora.trained", "invariant", "Lora: counts everything as trained", ") if x.requires_grad", ")"),
     M("pt.finetune.Lora.__init__", "invariant", "Lora: any rank",
-      '            guard.within("Lora", 1, min(W.shape) + 1, r=r)\n', ""),
+      '            adaptable("Lora", path, W, r)\n', ""),
 ]

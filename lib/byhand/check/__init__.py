@@ -36,6 +36,7 @@ from byhand.check.rules import (
     masks_agree,
     multiple_of,
     names,
+    needs,
     repeats_to,
     same_shape,
     squares_add_up,
@@ -46,6 +47,7 @@ from byhand.check.values import Logits
 __all__ = [
     "Above", "AtLeast", "AtMost", "Below", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
     "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_float64", "at_least", "axes_of",
-    "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among", "kv_fits",
-    "less_than", "masks_agree", "multiple_of", "names", "prompts_fit", "repeats_to", "same_shape", "squares_add_up",
+    "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among",
+    "kv_fits", "less_than", "masks_agree", "multiple_of", "names", "needs", "prompts_fit", "repeats_to",
+    "same_shape", "squares_add_up",
 ]

@@ -118,6 +118,13 @@ def embeds(where: str, config: Any, rows: int, ids: Any, segments: Any, position
     ids_below(where, config.n_max, positions=positions)
 
 
+def needs(where: str, called: str, tree: Any, *expected: str) -> None:
+    """A dict with these names, and maybe others."""
+    if not isinstance(tree, dict) or any(name not in tree for name in expected):
+        got = ", ".join(map(str, tree)) or "no names" if isinstance(tree, dict) else kind_of(tree)
+        raise ValueError(f"{where}: {called} has {got}, expected {', '.join(expected)}")
+
+
 def kind_among(where: str, config: Any, *kinds: str) -> None:
     """A configuration of a model of one of these kinds."""
     if config.kind not in kinds:

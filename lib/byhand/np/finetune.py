@@ -1,6 +1,6 @@
 """Chapter 14: fine-tuning: a classifier over a pre-trained encoder, free or frozen, and LoRA.
 
-Functions *_loss_and_grads fit the training loop of chapter 12 once their keyword arguments are given: they take
+Functions *_loss_and_grads fit the training loop of chapter 11 once their keyword arguments are given: they take
 (params, batch, rng) and give the loss, gradients in the tree of params, and the number of items in the mean. A batch is
 a dict: ids (B, n), mask (B, 1, n), labels (B), and segments (B, n) if the encoder has them.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Size, checked, needs
 from byhand.config import ModelConfig
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.np.model import EncoderCache, encoder_backward, encoder_forward
@@ -29,6 +29,7 @@ from byhand.np.pretrain import (
 from byhand.tree import flatten, unflatten
 
 
+@checked
 def split_tree(params: dict, patterns: tuple[str, ...]) -> tuple[dict, dict]:
     """(what a pattern names, the rest). A pattern is a run of whole names of a path, such as "W_q", "pool" or
     "blocks.*.attention", where * stands for anything. Raises ValueError for one that names nothing."""
@@ -41,6 +42,7 @@ def split_tree(params: dict, patterns: tuple[str, ...]) -> tuple[dict, dict]:
     return tuple(unflatten({path: x for path, x in flat.items() if (path in chosen) is one}) for one in (True, False))
 
 
+@checked
 def join_tree(first: dict, second: dict) -> dict:
     """The tree that was split: what only one of the two may hold."""
     flat, more = flatten(first), flatten(second)
@@ -55,6 +57,7 @@ class ClassifierCache(NamedTuple):
     head: ClassifyCache
 
 
+@checked
 def classifier_forward(
     params: dict,
     ids: Int[Array, "*B n"],
@@ -71,6 +74,7 @@ def classifier_forward(
     return logits, ClassifierCache(None if frozen else encoder, pool, head)
 
 
+@checked
 def classifier_backward(dlogits: Float[Array, "*B C"], cache: ClassifierCache) -> dict:
     """The gradients of the parameters; with a frozen body it stops at the pool, and there are none of the encoder."""
     dP, head = classify_backward(dlogits, cache.head)
@@ -79,6 +83,7 @@ def classifier_backward(dlogits: Float[Array, "*B C"], cache: ClassifierCache) -
     return grads if cache.encoder is None else grads | {"encoder": encoder_backward(dH, cache.encoder)}
 
 
+@checked
 def classifier_loss_and_grads(
     params: dict,
     batch: dict,
@@ -91,6 +96,7 @@ def classifier_loss_and_grads(
 
     What the optimiser does not see cannot decay. If all of the encoder is frozen, its backward pass is left out.
     """
+    needs("classifier_loss_and_grads", "batch", batch, "ids", "mask", "labels")
     weights = join_tree(params, frozen or {})
     segments = batch["segments"] if config.segments else None
     logits, cache = classifier_forward(
@@ -100,14 +106,15 @@ def classifier_loss_and_grads(
 
 
 class LoraCache(NamedTuple):
-    X: Array
-    U: Array
-    A: Array
-    B: Array
-    W: Array
+    X: Float[Array, "*N d_in"]
+    U: Float[Array, "*N r"]
+    A: Float[Array, "d_in r"]
+    B: Float[Array, "r d_out"]
+    W: Float[Array, "d_in d_out"]
     s: float
 
 
+@checked
 def lora_forward(
     X: Float[Array, "*N d_in"],
     A: Float[Array, "d_in r"],
@@ -116,55 +123,62 @@ def lora_forward(
     alpha: float = 16.0,
 ) -> tuple[Float[Array, "*N d_out"], LoraCache]:
     """Y = X W + (α/r) X A B (Hu et al. 2021): W is frozen, A and B are trained."""
-    guard.lora("lora", W, A, B, alpha, X=X)
-    U, s = X @ A, float(alpha) / A.shape[-1]
+    U, s = X @ A, alpha / A.shape[-1]
     return X @ W + s * (U @ B), LoraCache(X, U, A, B, W, s)
 
 
+@checked
 def lora_backward(
     dY: Float[Array, "*N d_out"], cache: LoraCache
 ) -> tuple[Float[Array, "*N d_in"], Float[Array, "d_in r"], Float[Array, "r d_out"]]:
     """dX = dY Wᵀ + dU Aᵀ, dA = Σ xᵀ du, dB = (α/r) Σ uᵀ dy, where U = X A and dU = (α/r) dY Bᵀ. There is no dW."""
     X, U, A, B, W, s = cache
-    guard.floats("lora_backward", 1, X=X, dY=dY)
-    guard.shape("lora_backward", "dY", dY.shape, (*X.shape[:-1], W.shape[-1]))
     dU = s * (dY @ B.mT)
     dA = X.reshape(-1, A.shape[0]).mT @ dU.reshape(-1, A.shape[1])
     dB = s * (U.reshape(-1, B.shape[0]).mT @ dY.reshape(-1, B.shape[1]))
     return dY @ W.mT + dU @ A.mT, dA, dB
 
 
+@checked
 def lora_merge(
     W: Float[Array, "d_in d_out"], A: Float[Array, "d_in r"], B: Float[Array, "r d_out"], alpha: float = 16.0
 ) -> Float[Array, "d_in d_out"]:
     """W + (α/r) A B: one matrix, as fast as W was. With −alpha it is taken off again."""
-    guard.lora("lora_merge", W, A, B, alpha)
-    return W + float(alpha) / A.shape[-1] * (A @ B)
+    return W + alpha / A.shape[-1] * (A @ B)
 
 
+def adaptable(where: str, path: str, W, r: int) -> None:
+    """A matrix, and a rank that is no higher than its own can be."""
+    if len(W.shape) != 2:
+        raise ValueError(f"{where}: {path} has {len(W.shape)} axes, expected 2")
+    if r > min(W.shape):
+        raise ValueError(f"{where}: r is {r}, expected at most {min(W.shape)}, since {path} is {tuple(W.shape)}")
+
+
+@checked
 def init_lora(
-    rng: np.random.Generator, params: dict, patterns: tuple[str, ...] = ("W_q", "W_v"), r: int = 8
+    rng: np.random.Generator, params: dict, patterns: tuple[str, ...] = ("W_q", "W_v"), r: Size = 8
 ) -> dict:
     """For each matrix that a pattern of `split_tree` names, {A, B} at its path: A normal with variance 1/d_in, B zero.
 
     So training starts from the model as it is. Were A zero too, both gradients would be zero for ever.
     """
     def pair(path, W):
-        guard.floats("init_lora", 2, **{path: W})
-        guard.within("init_lora", 1, min(W.shape) + 1, r=r)
-        guard.count("init_lora", r=r)
+        adaptable("init_lora", path, W, r)
         A = rng.normal(scale=1 / math.sqrt(W.shape[0]), size=(W.shape[0], r)).astype(W.dtype)
         return {"A": A, "B": np.zeros((r, W.shape[1]), W.dtype)}
 
     return unflatten({path: pair(path, W) for path, W in flatten(split_tree(params, patterns)[0]).items()})
 
 
+@checked
 def merged(params: dict, lora: dict, alpha: float = 16.0) -> dict:
     """The tree with every adapter of `lora` merged into its matrix; the other leaves are those of `params`."""
     return unflatten(flatten(params) | {
         path: lora_merge(W, A, B, alpha) for path, W, A, B in _matched("merged", params, lora)})
 
 
+@checked
 def lora_grads(grads: dict, lora: dict, alpha: float = 16.0) -> dict:
     """From the gradients of the merged weights W' = W + s A B, s = α/r: dA = s dW' Bᵀ and dB = s Aᵀ dW'.
 
@@ -172,11 +186,12 @@ def lora_grads(grads: dict, lora: dict, alpha: float = 16.0) -> dict:
     """
     flat = {}
     for path, dW, A, B in _matched("lora_grads", grads, lora):
-        s = float(alpha) / A.shape[-1]
+        s = alpha / A.shape[-1]
         flat |= {f"{path}.A": s * (dW @ B.mT), f"{path}.B": s * (A.mT @ dW)}
     return unflatten(flat)
 
 
+@checked
 def lora_loss_and_grads(
     params: dict,
     batch: dict,

@@ -1,17 +1,17 @@
 """Chapter 14: pre-training an encoder on hidden words and on sentence pairs: the data, the heads, the joint loss.
 
 A batch is a dict: ids and segments (B, n), mask (B, 1, n), targets (B, n), labels (B). `pretrain_loss_and_grads` fits
-the training loop of chapter 12 once its config is given.
+the training loop of chapter 11 once its config is given.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Above, AtLeast, AtMost, Index, NonNegative, Params, Share, Size, checked, ids_below, needs
 from byhand.config import ModelConfig
 from byhand.np.block import activation_backward, activation_forward, dropout_backward, dropout_forward
 from byhand.np.embedding import UnembedCache, unembed_backward, unembed_forward
@@ -21,37 +21,66 @@ from byhand.np.mask import padding_mask
 from byhand.np.model import EncoderCache, encoder_backward, encoder_forward
 from byhand.np.norm import NormCache, layer_norm_backward, layer_norm_forward
 
+Rate = Annotated[float, Above(0), AtMost(1)]
+MLM = {"W": "d d", "b": "d", "norm": {"gamma": "d", "beta": "d"}, "bias": "V"}
+POOL = {"W": "d d", "b": "d"}
+CLASSIFY = {"W": "d C", "b": "C"}
 IGNORE = -1  # target of a token that is not to be predicted
 HIDE, REPLACE = 0.8, 0.1  # shares of the chosen words that become [MASK], or a random word; the rest stay
 
 
+@checked
 def mask_tokens(
-    rng: np.random.Generator, ids: Int[Array, "*B n"], mask_id: int, vocab: int, rate: float = 0.15, special: tuple = ()
+    rng: np.random.Generator,
+    ids: Int[Array, "*B n"],
+    mask_id: Index,
+    vocab: Size,
+    rate: Rate = 0.15,
+    special: tuple[Index, ...] = (),
 ) -> tuple[Int[Array, "*B n"], Int[Array, "*B n"]]:
     """Inputs and targets of the masked-word task (Devlin et al. 2019). The share `rate` of the ordinary words of each
     sequence is chosen, at least one: 80 % become `mask_id`, 10 % a random ordinary word, 10 % stay. A target is the
     chosen word, or IGNORE. Ids in `special`, such as padding, are never chosen and never put in."""
-    words = np.array(guard.words("mask_tokens", ids, mask_id, vocab, rate, special))
-    free = np.isin(ids, words)
+    ids_below("mask_tokens", vocab, ids=ids)
+    barred = barred_ids(mask_id, special, vocab)
+    free = ~np.isin(ids, barred)
     if not free.any():
         raise ValueError(f"mask_tokens: ids holds {ids.size} special ids and no other, expected a word to hide")
     quota = np.maximum(1, np.floor(rate * free.sum(axis=-1, keepdims=True) + 0.5))
     order = np.where(free, rng.random(ids.shape), 2)  # at random, special ones last
     chosen = free & (order.argsort(axis=-1).argsort(axis=-1) < quota)
-    fate, random = rng.random(ids.shape), rng.choice(words, ids.shape)
+    fate, random = rng.random(ids.shape), rng.integers(vocab - len(barred), size=ids.shape)
+    for i in barred:
+        random += random >= i  # the ordinary words are numbered past the others
     changed = np.where(fate < HIDE, mask_id, np.where(fate < HIDE + REPLACE, random, ids))
     return np.where(chosen, changed, ids), np.where(chosen, ids, IGNORE)
 
 
+def barred_ids(mask_id: int, special: tuple, vocab: int) -> list[int]:
+    """The ids that are no ordinary words, in order; some words must be left."""
+    barred = sorted({mask_id, *special})
+    if barred[-1] >= vocab:
+        raise ValueError(f"mask_tokens: mask_id and special hold {barred[-1]}, expected less than vocab, {vocab}")
+    if len(barred) == vocab:
+        raise ValueError(f"mask_tokens: all {vocab} ids are special, expected an ordinary word")
+    return barred
+
+
+@checked
 def sentence_pairs(
-    rng: np.random.Generator, documents: Sequence, count: int, n_max: int, *, cls: int, sep: int, pad: int
+    rng: np.random.Generator,
+    documents: Sequence,
+    count: Size,
+    n_max: Annotated[int, AtLeast(5)],
+    *,
+    cls: Index,
+    sep: Index,
+    pad: Index,
 ) -> dict[str, Array]:
     """A batch {ids, segments, mask, labels} of `count` pairs [CLS] a [SEP] b [SEP]; documents are lists of sentences,
     sentences lists of ids. In half of them b follows a (label 1), else b is from another document (label 0). a is never
     a last sentence and b never a first one, so neither alone tells. A pair too long loses the end of its longer side.
     """
-    guard.count("sentence_pairs", count=count)
-    guard.count("sentence_pairs", low=5, n_max=n_max)
     bounds = np.cumsum([0, *(max(0, len(document) - 1) for document in documents)])  # neighbours before each
     if (usable := np.count_nonzero(np.diff(bounds))) < 2:
         raise ValueError(f"sentence_pairs: documents holds {usable} of two sentences or more, expected at least 2")
@@ -88,11 +117,11 @@ class MlmHeadCache(NamedTuple):
     unembed: UnembedCache
 
 
+@checked
 def mlm_head_forward(
-    H: Float[Array, "*B d"], params: dict, E: Float[Array, "V d"], eps: float = 1e-5
+    H: Float[Array, "*B d"], params: Params(Array, MLM), E: Float[Array, "V d"], eps: NonNegative = 1e-5
 ) -> tuple[Float[Array, "*B V"], MlmHeadCache]:
     """Logits LN(gelu(H W + b)) Eᵀ + bias, with the embedding E again. params {W, b, norm: {gamma, beta}, bias}."""
-    guard.mlm_head("mlm_head", H, params, E)
     U, linear = linear_forward(H, params["W"], params["b"])
     G, activation = activation_forward(U)
     N, norm = layer_norm_forward(G, params["norm"]["gamma"], params["norm"]["beta"], eps)
@@ -100,6 +129,7 @@ def mlm_head_forward(
     return logits + params["bias"], MlmHeadCache(linear, activation, norm, unembed)
 
 
+@checked
 def mlm_head_backward(
     dlogits: Float[Array, "*B V"], cache: MlmHeadCache
 ) -> tuple[Float[Array, "*B d"], dict, Float[Array, "V d"]]:
@@ -113,24 +143,22 @@ def mlm_head_backward(
 
 class PoolCache(NamedTuple):
     linear: LinearCache
-    P: Array
+    P: Float[Array, "*B d"]
     n: int
 
 
-def pool_forward(H: Float[Array, "*B n d"], params: dict) -> tuple[Float[Array, "*B d"], PoolCache]:
+@checked
+def pool_forward(H: Float[Array, "*B n d"], params: Params(Array, POOL)) -> tuple[Float[Array, "*B d"], PoolCache]:
     """P = tanh(h₀ W + b): the sequence as its first token, [CLS], holds it. params {W, b}."""
-    guard.tokens("pool", H, None, name="H")
-    guard.params("pool", params, ["W", "b"], H=H)
     Z, linear = linear_forward(H[..., 0, :], params["W"], params["b"])
     P = np.tanh(Z)
     return P, PoolCache(linear, P, H.shape[-2])
 
 
+@checked
 def pool_backward(dP: Float[Array, "*B d"], cache: PoolCache) -> tuple[Float[Array, "*B n d"], dict]:
     """dZ = dP ∘ (1 − P²); dH is that of the first token, and zero for the others."""
     linear, P, n = cache
-    guard.floats("pool_backward", 1, P=P, dP=dP)
-    guard.shape("pool_backward", "dP", dP.shape, P.shape)
     dh, dW, db = linear_backward(dP * (1 - P * P), linear)
     dH = np.zeros((*dh.shape[:-1], n, dh.shape[-1]), dh.dtype)
     dH[..., 0, :] = dh
@@ -142,16 +170,17 @@ class ClassifyCache(NamedTuple):
     linear: LinearCache
 
 
+@checked
 def classify_forward(
-    P: Float[Array, "*B d"], params: dict, p: float = 0.0, rng: np.random.Generator | None = None
+    P: Float[Array, "*B d"], params: Params(Array, CLASSIFY), p: Share = 0.0, rng: np.random.Generator | None = None
 ) -> tuple[Float[Array, "*B C"], ClassifyCache]:
     """Logits of C classes: dropout, then a linear map. params {W, b}."""
-    guard.params("classify", params, ["W", "b"], P=P)
     D, dropout = dropout_forward(P, p, rng)
     logits, linear = linear_forward(D, params["W"], params["b"])
     return logits, ClassifyCache(dropout, linear)
 
 
+@checked
 def classify_backward(dlogits: Float[Array, "*B C"], cache: ClassifyCache) -> tuple[Float[Array, "*B d"], dict]:
     """dP and the gradients of the parameters."""
     dD, dW, db = linear_backward(dlogits, cache.linear)
@@ -168,6 +197,7 @@ class PretrainCache(NamedTuple):
     pairs: CrossEntropyCache | None = None
 
 
+@checked
 def pretrain_forward(
     params: dict, batch: dict, config: ModelConfig, rng: np.random.Generator | None = None
 ) -> tuple[Float[Array, ""], PretrainCache]:
@@ -175,6 +205,7 @@ def pretrain_forward(
 
     Only the chosen tokens go through the head, which has V logits for each.
     """
+    needs("pretrain", "batch", batch, "ids", "mask", "targets")
     segments = batch["segments"] if config.segments else None
     H, encoder = encoder_forward(batch["ids"], params["encoder"], config, batch["mask"], segments, rng)
     chosen, E = batch["targets"] != IGNORE, params["encoder"]["embedding"]["tokens"]["E"]
@@ -188,6 +219,7 @@ def pretrain_forward(
     return np.asarray(L + L_pairs), PretrainCache(encoder, mlm, chosen, words, pool, nsp, pairs)
 
 
+@checked
 def pretrain_backward(dL: Float[Array, ""] | float, cache: PretrainCache) -> dict:
     """The gradients of the parameters. E was read twice, to look words up and to score them: a sum of two."""
     dlogits = cross_entropy_backward(dL, cache.words)
@@ -204,6 +236,7 @@ def pretrain_backward(dL: Float[Array, ""] | float, cache: PretrainCache) -> dic
     return grads
 
 
+@checked
 def pretrain_loss_and_grads(
     params: dict, batch: dict, rng: np.random.Generator | None = None, *, config: ModelConfig
 ) -> tuple[float, dict, int]:

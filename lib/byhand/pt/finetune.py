@@ -3,14 +3,16 @@
 import copy
 import math
 from contextlib import nullcontext
+from typing import Annotated
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import AtLeast, Size, checked
 from byhand.config import ModelConfig
-from byhand.np.finetune import join_tree, split_tree  # trees are trees
+from byhand.np.finetune import adaptable, join_tree, split_tree  # trees are trees
 from byhand.pt.linear import Linear
 from byhand.pt.model import Encoder, encoder
 from byhand.pt.pretrain import classify, pool
@@ -18,6 +20,7 @@ from byhand.pt.pretrain import classify, pool
 __all__ = ["Classifier", "Lora", "classifier", "join_tree", "lora", "lora_merge", "merged", "split_tree"]
 
 
+@checked
 def classifier(
     params: dict,
     ids: Int[Tensor, "*B n"],
@@ -33,6 +36,7 @@ def classifier(
     return classify(pool(H, params["pool"]), params["head"], config.p, training)
 
 
+@checked
 def lora(
     X: Float[Tensor, "*N d_in"],
     A: Float[Tensor, "d_in r"],
@@ -41,18 +45,18 @@ def lora(
     alpha: float = 16.0,
 ) -> Float[Tensor, "*N d_out"]:
     """Y = X W + (α/r) X A B (Hu et al. 2021): W is frozen, A and B are trained."""
-    guard.lora("lora", W, A, B, alpha, half="tensor", X=X)
     return X @ W.detach() + alpha / A.shape[-1] * (X @ A @ B)
 
 
+@checked
 def lora_merge(
     W: Float[Tensor, "d_in d_out"], A: Float[Tensor, "d_in r"], B: Float[Tensor, "r d_out"], alpha: float = 16.0
 ) -> Float[Tensor, "d_in d_out"]:
     """W + (α/r) A B: one matrix, as fast as W was. With −alpha it is taken off again."""
-    guard.lora("lora_merge", W, A, B, alpha, half="tensor")
     return W + alpha / A.shape[-1] * (A @ B)
 
 
+@checked
 def merged(params: dict, lora: dict, alpha: float = 16.0) -> dict:
     """The tree with every adapter of `lora` merged into its matrix; the other leaves are those of `params`."""
     flat, pairs = tree.flatten(params), tree.flatten(lora)
@@ -66,9 +70,9 @@ def merged(params: dict, lora: dict, alpha: float = 16.0) -> dict:
 class Classifier(nn.Module):
     """Encoder, pool and head, in the tree of the NumPy half. Frozen, the encoder has no gradient and stays as it is."""
 
-    def __init__(self, config: ModelConfig, classes: int, frozen: bool = False):
+    @checked
+    def __init__(self, config: ModelConfig, classes: Annotated[int, AtLeast(2)], frozen: bool = False):
         super().__init__()
-        guard.count("Classifier", low=2, classes=classes)
         self.config, self.frozen = config, frozen
         self.encoder = Encoder(config).requires_grad_(not frozen)
         self.pool, self.head = Linear(config.d, config.d), Linear(config.d, classes)
@@ -91,33 +95,31 @@ class Lora(nn.Module):
     `trained` and `total` count parameters; `merge()` gives a plain module that computes the same.
     """
 
+    @checked
     def __init__(
         self,
         net: nn.Module,
         patterns: tuple[str, ...] = ("W_q", "W_v"),
-        r: int = 8,
+        r: Size = 8,
         alpha: float = 16.0,
         free: tuple[str, ...] = (),
-        generator: torch.Generator | None = None,
+        rng: torch.Generator | None = None,
     ):
         super().__init__()
-        guard.number("Lora", alpha=alpha)
         self.net, self.alpha, params = net, alpha, tree.unflatten(dict(net.named_parameters()))
         trainable = tree.flatten(split_tree(params, free)[0]) if free else {}
         for name, x in net.named_parameters():
             x.requires_grad_(name in trainable)
         self.adapters = nn.ModuleDict()
         for path, W in tree.flatten(split_tree(params, patterns)[0]).items():
-            guard.tensors("Lora", 2, **{path: W})
-            guard.count("Lora", r=r)
-            guard.within("Lora", 1, min(W.shape) + 1, r=r)
+            adaptable("Lora", path, W, r)
             *parents, name = path.split(".")
             node = self.adapters
             for parent in parents:
                 if parent not in node:
                     node[parent] = nn.ModuleDict()
                 node = node[parent]
-            A = torch.randn(W.shape[0], r, generator=generator) / math.sqrt(W.shape[0])  # same draws on any device
+            A = torch.randn(W.shape[0], r, generator=rng) / math.sqrt(W.shape[0])  # same draws on any device
             node[name] = nn.ParameterDict({"A": A.to(W), "B": W.new_zeros(r, W.shape[1])})
 
     def _weights(self):

@@ -4,9 +4,20 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import Index, NonNegative, Params, Share, Size, checked, needs
 from byhand.config import ModelConfig
-from byhand.np.pretrain import HIDE, IGNORE, REPLACE, sentence_pairs
+from byhand.np.pretrain import (
+    CLASSIFY,
+    HIDE,
+    IGNORE,
+    MLM,
+    POOL,
+    REPLACE,
+    Rate,
+    barred_ids,
+    sentence_pairs,
+)
 from byhand.pt.block import activation, dropout
 from byhand.pt.embedding import unembed
 from byhand.pt.linear import Linear, linear
@@ -18,57 +29,63 @@ __all__ = ["IGNORE", "MlmHead", "Pretraining", "classify", "mask_tokens", "mlm_h
            "sentence_pairs"]
 
 
+@checked
 def mask_tokens(
-    generator: torch.Generator,
+    rng: torch.Generator,
     ids: Int[Tensor, "*B n"],
-    mask_id: int,
-    vocab: int,
-    rate: float = 0.15,
-    special: tuple = (),
+    mask_id: Index,
+    vocab: Size,
+    rate: Rate = 0.15,
+    special: tuple[Index, ...] = (),
 ) -> tuple[Int[Tensor, "*B n"], Int[Tensor, "*B n"]]:
-    """Inputs and targets of the masked-word task, as in the NumPy half; the generator is on the device of ids."""
-    words = torch.tensor(guard.words("mask_tokens", ids, mask_id, vocab, rate, special, half="tensor")).to(ids)
+    """Inputs and targets of the masked-word task, as in the NumPy half; rng is on the device of ids."""
+    barred = barred_ids(mask_id, special, vocab)
 
     def uniform():
-        return torch.rand(ids.shape, generator=generator, device=ids.device)
+        return torch.rand(ids.shape, generator=rng, device=ids.device)
 
-    free = torch.isin(ids, words)
+    free = ~torch.isin(ids, torch.tensor(barred).to(ids))
     quota = (rate * free.sum(dim=-1, keepdim=True) + 0.5).floor().clamp(min=1)
     order = uniform().where(free, 2)  # at random, special ones last
     chosen = free & (order.argsort(dim=-1).argsort(dim=-1) < quota)
     fate = uniform()
-    random = words[torch.randint(len(words), ids.shape, generator=generator, device=ids.device)]
+    random = torch.randint(vocab - len(barred), ids.shape, generator=rng, device=ids.device)
+    for i in barred:
+        random += random >= i  # the ordinary words are numbered past the others
     changed = torch.where(fate < HIDE, mask_id, torch.where(fate < HIDE + REPLACE, random, ids))
     return torch.where(chosen, changed, ids), torch.where(chosen, ids, IGNORE)
 
 
+@checked
 def mlm_head(
-    H: Float[Tensor, "*B d"], params: dict, E: Float[Tensor, "V d"], eps: float = 1e-5
+    H: Float[Tensor, "*B d"], params: Params(Tensor, MLM), E: Float[Tensor, "V d"], eps: NonNegative = 1e-5
 ) -> Float[Tensor, "*B V"]:
     """Logits LN(gelu(H W + b)) Eᵀ + bias, with the embedding E again."""
-    guard.mlm_head("mlm_head", H, params, E, half="tensor")
     G = activation(linear(H, params["W"], params["b"]))
     return unembed(layer_norm(G, params["norm"]["gamma"], params["norm"]["beta"], eps), E) + params["bias"]
 
 
-def pool(H: Float[Tensor, "*B n d"], params: dict) -> Float[Tensor, "*B d"]:
+@checked
+def pool(H: Float[Tensor, "*B n d"], params: Params(Tensor, POOL)) -> Float[Tensor, "*B d"]:
     """tanh(h₀ W + b): the sequence as its first token, [CLS], holds it."""
-    guard.tokens("pool", H, None, half="tensor", name="H")
-    guard.params("pool", params, ["W", "b"], H=H)
     return linear(H[..., 0, :], params["W"], params["b"]).tanh()
 
 
-def classify(P: Float[Tensor, "*B d"], params: dict, p: float = 0.0, training: bool = True) -> Float[Tensor, "*B C"]:
+@checked
+def classify(
+    P: Float[Tensor, "*B d"], params: Params(Tensor, CLASSIFY), p: Share = 0.0, training: bool = True
+) -> Float[Tensor, "*B C"]:
     """Logits of C classes: dropout, then a linear map."""
-    guard.params("classify", params, ["W", "b"], P=P)
     return linear(dropout(P, p, training), params["W"], params["b"])
 
 
+@checked
 def pretrain(params: dict, batch: dict, config: ModelConfig, training: bool = False) -> Float[Tensor, ""]:
     """L = mean over the chosen words + mean over the pairs, of −log p. params {encoder, mlm}; with {pool, nsp} pairs.
 
     Picking out the chosen tokens waits for the device once, and saves 85 % of the logits.
     """
+    needs("pretrain", "batch", batch, "ids", "mask", "targets")
     segments = batch["segments"] if config.segments else None
     H = encoder(batch["ids"], params["encoder"], config, batch["mask"], segments, training)
     return _losses(H, params, batch, config, training)
@@ -85,9 +102,9 @@ def _losses(H, params, batch, config, training):
 class MlmHead(nn.Module):
     """Parameters {W, b, norm: {gamma, beta}, bias}; the embedding that it is tied to comes with each call."""
 
-    def __init__(self, d: int, vocab: int, eps: float = 1e-5):
+    @checked
+    def __init__(self, d: Size, vocab: Size, eps: NonNegative = 1e-5):
         super().__init__()
-        guard.count("MlmHead", d=d, vocab=vocab)
         self.W, self.b = Linear(d, d).W, nn.Parameter(torch.zeros(d))
         self.norm = LayerNorm(d, eps)
         self.bias = nn.Parameter(torch.zeros(vocab))
@@ -100,6 +117,7 @@ class MlmHead(nn.Module):
 class Pretraining(nn.Module):
     """The loss of an encoder with its heads, in the tree {encoder, mlm} of the NumPy half; `pairs` adds {pool, nsp}."""
 
+    @checked
     def __init__(self, config: ModelConfig, pairs: bool = True):
         super().__init__()
         self.config = config
@@ -109,6 +127,7 @@ class Pretraining(nn.Module):
             self.pool, self.nsp = Linear(config.d, config.d), Linear(config.d, 2)
 
     def forward(self, batch: dict) -> Float[Tensor, ""]:
+        needs("Pretraining", "batch", batch, "ids", "mask", "targets")
         H = self.encoder(batch["ids"], batch["mask"], batch["segments"] if self.config.segments else None)
         params = tree.unflatten(dict(self.named_parameters()))
         return _losses(H, params, batch, self.config, self.training)
