@@ -185,7 +185,7 @@ WRONG = [  # story, old text, new text, in the one module of byhand.check that h
     ("options are not converted", "options[name] = rule(where, name, options[name], seen)", "rule(where, name, options[name], seen)"),
     ("None for anything", "        return None if x is None else", "        return None if not callable(x) else"),
     ("caches read last", "key=lambda name: not rules[name].binds)", "key=lambda name: rules[name].binds)"),
-    ("caches of any kind", "        if not isinstance(x, self.kinds):\n            wanted = \" or \".join(kind.__name__", "        if False:\n            wanted = \" or \".join(kind.__name__"),
+    ("caches of any kind", "        if rules is None:", "        rules = rules or ()\n        if False:"),
     ("shapes in caches unread", "        bind(x, self.letters, seen)\n        return x", "        return x"),
     ("dtypes of caches unread", "            seen.setdefault(\".dtype\", x.dtype)", "            pass"),
     ("words not looked at", "or x not in self.words:", "or False:"),

@@ -535,7 +535,7 @@ HOLES = {
     "names may be missing": ("kinds", "any(key not in x for key in self.required) or ", ""),
     "names may be more": ("kinds", " or any(key not in self.rules for key in x)", ""),
     "parameters unseen": ("kinds", '                rule(where, f"{name}[{key!r}]", x[key], seen)', "                pass"),
-    "a gradient of any shape": ("caches", "        for i, field, rule in self.fields[type(x)]:", "        for i, field, rule in ():"),
+    "a gradient of any shape": ("caches", "        for i, field, rule in rules:", "        for i, field, rule in ():"),
 }
 
 

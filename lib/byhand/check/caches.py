@@ -24,12 +24,15 @@ class SizesOf:
 
 
 class Cache:
-    """What a forward hands to its backward. It came from a checked forward, so only its sizes are read."""
+    """What a forward hands to its backward. It came from a checked forward, so only its sizes are read.
+
+    It is known by its fields, not its class: a chapter makes caches of its own that are the library's.
+    """
 
     binds = True
 
     def __init__(self, *kinds: type):
-        self.kinds, self.fields = kinds, {kind: self.of(kind) for kind in kinds}
+        self.kinds, self.rules = kinds, {kind._fields: self.of(kind) for kind in kinds}
 
     @staticmethod
     def of(kind: type) -> tuple:
@@ -37,10 +40,11 @@ class Cache:
         return tuple((i, field, rule) for i, field, rule in rules if rule)
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
-        if not isinstance(x, self.kinds):
+        rules = self.rules.get(getattr(x, "_fields", None))
+        if rules is None:
             wanted = " or ".join(kind.__name__ for kind in self.kinds)
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected {wanted}")
-        for i, field, rule in self.fields[type(x)]:
+        for i, field, rule in rules:
             rule(where, field, x[i], seen)
         return x
 
