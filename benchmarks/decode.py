@@ -9,6 +9,7 @@ import numpy as np
 from byhand import tree
 from byhand.config import ModelConfig
 from byhand.init import init_model
+from byhand.np._memory import keep_memory
 from common import compare, interleave, machine, numpy_peak, serve, show, torch_peak
 from options import parse, range_of, record
 
@@ -61,6 +62,7 @@ def of_torch(program, params, config, ids):
 
 
 def work(name, threads):
+    keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     program, T, size = name.split()
     params, config, ids = model(size == "tiny")
     ids = ids[:, : int(T)]

@@ -10,6 +10,7 @@ faster, so the ratio of ours to the limit says what the exponentials, the sums a
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from byhand.np._memory import keep_memory
 from byhand.np.attention import attention_backward, attention_forward
 from byhand.np.flash import flash_attention_backward, flash_attention_forward
 from common import compare, interleave, machine, numpy_peak, serve, share_of_peak, show, torch_peak
@@ -72,6 +73,7 @@ def of_torch(inputs, causal, backward):
 
 
 def work(name, threads):
+    keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     program, n, causal, backward = name.split()
     inputs, options = arrays(threads, int(n)), (causal == "causal", backward == "backward")
     if program == "torch":

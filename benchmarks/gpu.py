@@ -91,7 +91,7 @@ def train(device, config, batch, mode, steps, warmup, backend):
     dtype, compiled = MODES[mode]
     torch.manual_seed(0)
     net = Decoder(config, np.random.default_rng(0)).to(device)
-    optimizer = adamw(net, lr=6e-4, beta2=0.95, decay=0.1)
+    optimizer = adamw(net, lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1)
     ids, targets = torch.randint(config.vocab, (2, batch, config.n_max), device=device)
 
     def loss():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from byhand import tree
+from byhand.np._memory import keep_memory
 from common import compare, interleave, machine, numpy_peak, serve, show, torch_peak
 from options import parse, range_of, record
 
@@ -135,6 +136,7 @@ def llama(params, config):
 
 
 def work(name, threads):
+    keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     model, program, count, parts = name.split()
     if program != "numpy":
         import torch

@@ -10,6 +10,7 @@ import numpy as np
 from byhand import tree
 from byhand.config import ModelConfig
 from byhand.init import init_model
+from byhand.np._memory import keep_memory
 from common import CLOCKS, compare, interleave, machine, numpy_peak, serve, share_of_peak, show, torch_peak, write
 
 CONFIG = ModelConfig("decoder", vocab=128, d=128, heads=4, layers=4, d_ff=512, n_max=64, position="learned",
@@ -58,7 +59,7 @@ def plain(threads):
     threaded = in_threads(loss_and_grads, threads)
 
     def step():
-        done = train_step(params, state, [(ids, targets)], threaded, LR, decay=DECAY, mask=mask, inplace=True)
+        done = train_step(params, state, [(ids, targets)], threaded, LR, weight_decay=DECAY, mask=mask, inplace=True)
         return done.loss
 
     return step
@@ -75,7 +76,7 @@ def fast(threads):
 
     def step():
         L, grads = fast_loss_and_grads(params, ids, targets, CONFIG, work)
-        fast_adamw_step_(params, grads, state, LR, decay=DECAY, threads=threads)
+        fast_adamw_step_(params, grads, state, LR, weight_decay=DECAY, threads=threads)
         return L
 
     return step
@@ -116,7 +117,7 @@ def ours():
     params, ids, targets = data()
     ids, targets, net = torch.tensor(ids), torch.tensor(targets), Decoder(CONFIG)
     net.load_state_dict(tree.flatten(tree.to_torch(params)))
-    return torch_step(lambda: cross_entropy(net(ids), targets), adamw(net, LR, decay=DECAY))
+    return torch_step(lambda: cross_entropy(net(ids), targets), adamw(net, LR, weight_decay=DECAY))
 
 
 def minimal(**options):
@@ -143,6 +144,7 @@ def torch_step(loss, optimizer):
 
 
 def work(name, threads):
+    keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     kind = name.split()[0]
     in_numpy = {"plain": lambda: plain(threads), "blas": lambda: plain(1), "fast": lambda: fast(threads),
                 "floor": lambda: floor(threads)}

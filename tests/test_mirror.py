@@ -28,7 +28,7 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
            "residual": {"deepnorm", "init_std"},  # pt takes them from np: plain numbers
-           "train": {"loop", "settings"}, "translate": {"loss_and_grads", "length_penalty"},
+           "translate": {"loss_and_grads", "length_penalty"},
            "pretrain": {"sentence_pairs", "pretrain_loss_and_grads"},
            "flash": {"one_length_if_causal"},
            "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_lora",
@@ -41,9 +41,9 @@ PT_ONLY = {"gradcheck": {"parity"}, "linear": {"Linear"}, "attention": {"fused_a
            "position": {"LearnedPositions", "RelativeBias"}, "multihead": {"Multihead"},
            "norm": {"LayerNorm", "RMSNorm"}, "block": {"FeedForward", "Block"},
            "model": {"Embed", "Encoder", "Decoder", "EncoderDecoder"}, "translate": {"loss_and_weight"},
-           "train": {"optimizer_state", "load_optimizer_state", "main"},
+           "train": {"main"},
            "pretrain": {"MlmHead", "Pretraining"}, "finetune": {"Classifier", "Lora"}, "flash": {"Tiles"},
-           "optim": {"parameter_groups", "adamw", "set_lr"}}
+           "optim": {"parameter_groups", "adamw", "set_lr", "optimizer_state", "load_optimizer_state"}}
 OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoidal", "shift_matrix", "alibi_slopes",
                                           "alibi_bias", "interleave_permutation", "positions_2d")}
 OF_TORCH |= {name: ["device"] for name in ("batch_pairs", "epoch", "greedy_search", "beam_search")}
@@ -54,7 +54,7 @@ OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "init_weights":
 OF_TORCH |= {name: ["training"] for name in WITH_DROPOUT}
 OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
 OF_NUMPY |= {name: ["rng"] for name in WITH_DROPOUT}
-OF_NUMPY |= {"train_step": ["betas", "eps", "decay", "mask", "rng", "inplace"]}  # torch's optimiser holds them
+OF_NUMPY |= {"train_step": ["betas", "eps", "weight_decay", "mask", "rng", "inplace"]}  # torch's optimiser holds them
 OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
@@ -65,8 +65,7 @@ RENAMED = {"residual": {"norm": "params"},
            "generate": {"rng": "generator"}, "stream": {"rng": "generator"},
 >>>>>>> 4d1f6b8 (Pre-training and fine-tuning are checked by their signatures; ids of a vocabulary are never listed)
            "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},
-           "train": {"params": "module", "loss_and_grads": "loss_fn"},
-           "clip_by_global_norm": {"grads": "module"}}  # torch keeps the gradients in the parameters
+           "train": {"params": "module", "loss_and_grads": "loss_fn"}}
 LINES = 250  # a module is read in one go
 
 

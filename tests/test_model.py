@@ -24,14 +24,14 @@ def twenty_steps(config, optim=np_optim, module=pt_model):
     net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind]
     net = net(config).double()
     net.load_state_dict(tree.flatten(tree.to_torch(params)))
-    optimizer, state, apart = pt_optim.adamw(net, decay=0.1, eps=1e-6), optim.init_state(params), []
+    optimizer, state, apart = pt_optim.adamw(net, weight_decay=0.1, eps=1e-6), optim.init_state(params), []
     for t in range(1, 21):
         ids, goal = ids_of(config, t), np.random.default_rng(t).integers(0, D if config.kind == "encoder" else V, (2, N))
         out, cache = run(np_model, config, *ids, **options_of(config))(params)
         L, inner = np_loss.cross_entropy_forward(out, goal, 0.1)
         grads = getattr(np_model, f"{config.kind}_backward")(np_loss.cross_entropy_backward(1.0, inner), cache)
         rate = pt_optim.warmup_cosine(t, 3e-3, 5, 20)
-        params, state = optim.adamw_step(params, grads, state, rate, eps=1e-6, decay=0.1, mask=optim.decay_mask(params))
+        params, state = optim.adamw_step(params, grads, state, rate, eps=1e-6, weight_decay=0.1, mask=optim.decay_mask(params))
         optimizer.zero_grad()
         theirs = pt_loss.cross_entropy(net(*map(torch.tensor, ids), **tree.to_torch(options_of(config))), torch.tensor(goal), 0.1)
         theirs.backward()

@@ -16,8 +16,10 @@ from pathlib import Path
 import byhand.show
 import matplotlib
 import matplotlib.pyplot as plt
+import mutants
 import numpy as np
 import pytest
+from byhand.io.run import Run
 from byhand.show import (
     COLOURS,
     AttentionExplorer,
@@ -27,6 +29,7 @@ from byhand.show import (
     matrices,
     matrix,
     print_matrix,
+    run,
 )
 from matplotlib.colors import to_hex
 from mutants import as_written
@@ -648,3 +651,93 @@ def test_curves_stand_out_and_differ():
     assert min(contrast(c, "#ffffff") for c in cycle[:4]) >= 3
     assert contrast(COLOURS["yellow"], "#ffffff") < 3  # why yellow is not among them
     assert plt.rcParams["figure.facecolor"] == plt.rcParams["savefig.facecolor"] == "white"
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+def trained(steps=40, every=10, seed=0):
+    rng, t = np.random.default_rng(seed), np.arange(1, steps + 1)
+    history = {"loss": 3 / t + rng.random(steps), "norm": rng.random(steps), "lr": t / steps,
+               "evaluated_at": t[every - 1::every], "evaluation": np.abs(t - 22.0)[every - 1::every]}
+    return Run({}, {}, {}, history)
+
+
+def lines_show_what_was_measured(draw):
+    one = trained()
+    panels = {ax.get_ylabel(): ax for ax in draw(one).axes}
+    assert list(panels) == ["loss", "norm of the gradient", "evaluation", "learning rate"]
+    for label, name in (("loss", "loss"), ("norm of the gradient", "norm"), ("learning rate", "lr")):
+        x, y = panels[label].lines[0].get_data()
+        assert np.array_equal(x, np.arange(1, 41)) and np.allclose(y, one.history[name], atol=1e-15)
+    curve, best = panels["evaluation"].lines
+    assert np.array_equal(curve.get_data(), [one.history["evaluated_at"], one.history["evaluation"]])
+    assert np.array_equal(best.get_data(), [[20], [2.0]])
+    assert all(panels[name].get_xlabel() == "step" for name in ("evaluation", "learning rate"))
+
+
+def means_end_at_their_step(draw):
+    one = trained()
+    loss, norm, _, lr = draw(one, mean_of=5).axes
+    x, y = loss.lines[0].get_data()
+    assert x[0] == 5 and x[-1] == 40 and np.isclose(y[0], one.history["loss"][:5].mean())
+    assert np.isclose(norm.lines[0].get_ydata()[-1], one.history["norm"][-5:].mean())
+    assert np.array_equal(lr.lines[0].get_ydata(), one.history["lr"])
+
+
+def runs_are_told_apart(draw):
+    """By colour and by dashes, under their names, on the same axes."""
+    figure = draw([trained(), trained(30, seed=1), trained(20, 50, seed=2)], ["a", "b", "c"])
+    loss, _, evaluation, _ = figure.axes
+    assert [line.get_label() for line in loss.lines] == ["a", "b", "c"] == [
+        text.get_text() for text in loss.get_legend().get_texts()]
+    assert len({line.get_color() for line in loss.lines}) == len({line.get_linestyle() for line in loss.lines}) == 3
+    assert [line.get_color() for line in evaluation.lines] == [loss.lines[i].get_color() for i in (0, 0, 1, 1)]
+    assert len(loss.lines[1].get_xdata()) == 30
+
+
+def a_run_without_evaluations_has_three_panels(draw):
+    figure = draw(trained(8))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["loss", "norm of the gradient", "learning rate"]
+    assert figure.axes[0].get_legend() is None and figure.axes[0].get_xlabel() == "step"
+
+
+RUN_CHECKS = [lines_show_what_was_measured, means_end_at_their_step, runs_are_told_apart,
+              a_run_without_evaluations_has_three_panels]
+RUN_MUTANTS = {  # a wrong version → the check that refuses it, and its edit
+    "steps from 0": (lines_show_what_was_measured, "np.arange(k, k + len(y))", "np.arange(k - 1, k - 1 + len(y))"),
+    "the last for the best": (lines_show_what_was_measured, "best = score.argmin()", "best = len(score) - 1"),
+    "the highest for the best": (lines_show_what_was_measured, "score.argmin()", "score.argmax()"),
+    "norm for loss": (lines_show_what_was_measured, "r.history[name], np.full", 'r.history["norm"], np.full'),
+    "means that begin at their step": (means_end_at_their_step, "np.arange(k, k + len(y))", "np.arange(1, 1 + len(y))"),
+    "a mean of rates": (means_end_at_their_step, '("lr", 1)', '("lr", mean_of)'),
+    "one line style": (runs_are_told_apart, "STYLES[i % len(STYLES)]", "STYLES[0]"),
+    "one colour": (runs_are_told_apart, '"color": f"C{i}"', '"color": "C0"'),
+    "no legend": (runs_are_told_apart, "if names:", "if False:"),
+    "an empty panel": (a_run_without_evaluations_has_three_panels,
+                       '"evaluation" if evaluated else "loss"', '"evaluation"'),
+}
+
+
+@pytest.mark.parametrize("check", RUN_CHECKS, ids=lambda check: check.__name__)
+def test_run(check):
+    check(run)
+
+
+@pytest.mark.parametrize("check, old, new", RUN_MUTANTS.values(), ids=RUN_MUTANTS)
+def test_a_wrong_drawing_of_a_run_is_refused(check, old, new):
+    wrong = mutants.build("show.run.run", old, new)
+    with pytest.raises((AssertionError, AttributeError, ValueError)):
+        check(wrong.run)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ((3,), "runs is int, expected a Run or a list of Runs"), (([],), "runs is list, expected a Run or a list of Runs"),
+    (([trained(), 1],), "runs is list, expected a Run or a list of Runs"),
+    ((Run({}, {}, {}, {"loss": [1.0]}),), "a history has loss, expected loss, norm, lr"),
+    ((trained(), "a"), "names is 'a', expected 1 names"), ((trained(), ["a", "b"]), "expected 1 names"),
+    ((trained(8), None, 9), "mean_of is 9, expected a whole number from 1 to 8"),
+    ((trained(8), None, 2.0), "mean_of is 2.0, expected a whole number"),
+])
+def test_run_refuses_wrong_input(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        inspect.unwrap(run)(*arguments)

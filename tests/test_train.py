@@ -4,6 +4,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -22,7 +23,7 @@ from byhand.pt import train as pt_train
 from byhand.pt.block import Block
 from byhand.pt.linear import Linear
 from invariants import near, raises, rng, same
-from mutants import build, edited
+from mutants import build, edited, made_of
 from proofs import as_shipped
 from specs.block import block_tree, filled
 from specs.train import (
@@ -40,6 +41,7 @@ from specs.train import (
     torch_run,
     whole,
 )
+from torch.distributed.run import get_args_parser
 
 # PyTorch
 
@@ -58,12 +60,12 @@ def the_halves_take_the_same_twenty_steps(module):
     params = {"block": filled(block_tree(), rng()), "out": init_linear(rng(), D, V, dtype=np.float64)}
     state, mask, net = optim.init_state(params), optim.decay_mask(params), OneBlock().double()
     net.load_state_dict(tree.to_torch(tree.flatten(params)))
-    optimizer = module.adamw(net, 0.0, 0.8, 0.9, 1e-3, 0.3)
+    optimizer = module.adamw(net, 0.0, (0.8, 0.9), 1e-3, 0.3)
     clipped = 0
     for t in range(1, 21):
-        params, state, loss, norm = np_train.train_step(params, state, numbers(t, (1, 4)), block_loss_and_grads, rate(t), clip=0.8,
-                                                        betas=(0.8, 0.9), eps=1e-3, decay=0.3, mask=mask)
-        found, size = module.train_step(net, optimizer, tensors(t, (1, 4)), loss_fn, rate(t), clip=0.8)
+        params, state, loss, norm = np_train.train_step(params, state, numbers(t, (1, 4)), block_loss_and_grads, rate(t), max_norm=0.8,
+                                                        betas=(0.8, 0.9), eps=1e-3, weight_decay=0.3, mask=mask)
+        found, size = module.train_step(net, optimizer, tensors(t, (1, 4)), loss_fn, rate(t), max_norm=0.8)
         near(found.item(), loss, f"losses at step {t}")
         near(size.item(), norm, f"norms at step {t}")
         equal(tree.from_torch(net), params, f"step {t}", 1e-12)
@@ -95,7 +97,7 @@ def compiled_is_the_same(module):
 def main_learns_a_text(module):
     """Digits in a row: the next one is certain. The same text again, as a finished run, and another one, refused."""
     with new_folder() as folder, redirect_stdout(io.StringIO()) as out:
-        text, flags = Path(folder) / "text.txt", ["--n=8", "--d=16", "--heads=2", "--layers=1", "--batch=4", "--every=20"]
+        text, flags = Path(folder) / "text.txt", ["--context=8", "--width=16", "--heads=2", "--layers=1", "--batch=4", "--every=20"]
         text.write_text("0123456789" * 40)
         flags += [f"--text={text}", f"--folder={folder}/run", "--seed=3"]
         found = module.main([*flags, "--steps=60", "--micro=2", "--rate=0.02"])
@@ -108,30 +110,51 @@ def main_learns_a_text(module):
         assert saved.step == 60 and saved.meta["config"]["model"]["d"] == 16 and saved.meta["config"]["seed"] == 3
         text.write_text("1023456789" * 40)
         raises(ValueError, "is of another run: text is", lambda: module.main([*flags, "--steps=80"]))
-        for wrong, says in (("--n=40", "40 characters are held out"), ("--micro=3", "micro-batches, 1 × 3")):
+        for wrong, says in (("--context=40", "40 characters are held out"), ("--micro=3", "micro-batches, 1 × 3")):
             with redirect_stderr(io.StringIO()) as err:
                 raises(SystemExit, "2", lambda wrong=wrong: module.main([*flags, wrong]))
             assert says in err.getvalue()
+
+
+def flags_of(text: str) -> set[str]:
+    """The flags that the script asks for, from its own help."""
+    module = build("pt.train") if not text else made_of("pt.train", text)
+    with redirect_stdout(io.StringIO()) as out:
+        raises(SystemExit, "0", lambda: module.main(["--help"]))
+    return set(re.findall(r"--[a-z0-9_-]+", out.getvalue())) - {"--help"}
+
+
+def taken_by_torchrun(flags: set[str]) -> set[str]:
+    """What torchrun would read as one of its own options, cut short, although it stands behind the script."""
+    own = {option for action in get_args_parser()._actions for option in action.option_strings}
+    return {flag for flag in flags if any(option.startswith(flag) for option in own)}
+
+
+def test_no_flag_is_the_beginning_of_one_of_torchruns():
+    flags = flags_of("")
+    assert {"--text", "--folder", "--context", "--width", "--steps", "--bf16"} <= flags and not taken_by_torchrun(flags)
+    wrong = edited("pt.train", '"context": 64, "width": 64', '"n": 64, "d": 64').replace("a.context", "a.n")
+    assert taken_by_torchrun(flags_of(wrong)) == {"--n", "--d"}
 
 
 # What takes longer is tried on the module and on a few wrong ones
 
 SLOW = {  # a check → wrong modules that it must catch
     the_halves_take_the_same_twenty_steps: [
-        ("clipped as torch clips, by norm + 1e-6", "(clip / norm)", "(clip / (norm + 1e-6))"),
+        ("clipped as torch clips, by norm + 1e-6", "(max_norm / norm)", "(max_norm / (norm + 1e-6))"),
         ("every step at the rate of the first", "    set_lr(optimizer, lr)\n", "    _ = optimizer.param_groups[0]['lr'] or set_lr(optimizer, lr)\n"),
         ("clipped before the division by the tokens", "norm = nn.utils.get_total_norm(grads) * scale", "norm = nn.utils.get_total_norm(grads)"),
     ],
     compiled_is_the_same: [
         ("never compiled", "torch.compile(module) if compile else module", "module"),
-        ("evaluated without it", "evaluate(runner)", "evaluate(module)"),
-        ("the compiled module's names in the checkpoint", "tree.from_torch(dict(module.named_parameters()))", "tree.from_torch(dict(runner.named_parameters()))"),
+        ("evaluated without it", "lambda: evaluate(runner)", "lambda: evaluate(module)"),
+        ("the compiled module's names in the checkpoint", "tree.from_torch(dict(module.named_parameters()))", "tree.from_torch(dict(torch.compile(module).named_parameters()))"),
     ],
     main_learns_a_text: [
         ("targets not shifted", "rows[:, 1:]), rows", "rows[:, :-1]), rows"),
         ("one text for another", "\"text\": hashlib.sha256(text.encode()).hexdigest()", "\"text\": len(text)"),
         ("seed of the run forgotten", "seed=a.seed, evaluate", "evaluate"),
-        ("sizes not checked", "    if len(held) <= a.n or a.batch % (world * a.micro):\n", "    if False:\n"),
+        ("sizes not checked", "    if len(held) <= a.context or a.batch % (world * a.micro):\n", "    if False:\n"),
         ("nats for bits", "bits(run.history[\"evaluation\"].min(initial=np.inf))", "run.history[\"evaluation\"].min()"),
     ],
 }
@@ -163,12 +186,12 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 
-import byhand.np.train
+import byhand.io.run
 
 dist.init_process_group("gloo")
 rank, world, folder = dist.get_rank(), dist.get_world_size(), Path(sys.argv[1])
 data, saved, apart = np.load(folder / "data.npz"), [], []
-write, no_sync = byhand.np.train.save_checkpoint, DDP.no_sync
+write, no_sync = byhand.io.run.save_checkpoint, DDP.no_sync
 
 def save_checkpoint(*args):
     saved.append(rank)
@@ -179,7 +202,7 @@ def counted(self):
     apart.append(rank)
     return no_sync(self)
 
-byhand.np.train.save_checkpoint, DDP.no_sync = save_checkpoint, counted
+byhand.io.run.save_checkpoint, DDP.no_sync = save_checkpoint, counted
 for path in sorted(folder.glob("*.py.txt")):
     module = ModuleType("byhand.pt.train")
     exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), vars(module))
@@ -200,7 +223,7 @@ for path in sorted(folder.glob("*.py.txt")):
         with torch.no_grad():
             for i, p in enumerate(net.parameters()):
                 p.copy_(torch.tensor(data[f"p{i}"]) + rank)  # the first process has the right ones
-        run = module.train(net, batch_at, loss_fn, steps, lambda step: 0.05, clip=0.3, eps=1e-3, evaluate_every=1,
+        run = module.train(net, batch_at, loss_fn, steps, lambda step: 0.05, max_norm=0.3, eps=1e-3, evaluate_every=1,
                            evaluate=lambda net: net[0].weight.sum().item() + rank, folder=folder / path.stem)
         dist.barrier()
     flat = np.concatenate([p.detach().numpy().ravel() for p in net.parameters()])
@@ -218,7 +241,7 @@ WRONG_PROCESSES = [
     ("each divides by its own tokens", "    if parallel:\n        dist.all_reduce(totals)\n", ""),
     ("means taken for sums", "(dist.get_world_size() if parallel else 1)", "1.0"),
     ("each by itself", "DistributedDataParallel(runner) if parallel else runner", "runner"),
-    ("each believes its own evaluation", "        if parallel:  # all stop", "        if False:  # all stop"),
+    ("each believes its own evaluation", "    if isinstance(learner, DistributedDataParallel):", "    if False:"),
     ("all drop out the same units", "[seed, step, rank]", "[seed, step, 0]"),
     ("all write", "writes=rank == 0", "writes=True"),
     ("they meet at every micro-batch", "if parallel and i < len(batches) - 1 else", "if False else"),
@@ -239,7 +262,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path, monkeypatch):
     for i, edits in enumerate([(), *(row[1:] for row in WRONG_PROCESSES)]):
         (tmp_path / f"{i}.py.txt").write_text(edited("pt.train", *edits), encoding="utf-8")
     (tmp_path / "text.txt").write_text("to be or not to be " * 40)
-    flags = [f"--text={tmp_path}/text.txt", "--steps=3", "--n=8", "--d=8", "--heads=2", "--layers=1", "--micro=2", "--batch=8", "--every=3"]
+    flags = [f"--text={tmp_path}/text.txt", "--steps=3", "--context=8", "--width=8", "--heads=2", "--layers=1", "--micro=2", "--batch=8", "--every=3"]
     (tmp_path / "flags.json").write_text(json.dumps([*flags, f"--folder={tmp_path}/main"]))
     (tmp_path / "process.py").write_text(PROCESS, encoding="utf-8")
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
@@ -253,7 +276,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path, monkeypatch):
             p.copy_(torch.tensor(data[f"p{i}"]))
     one = pt_train.train(
         net, lambda step: whole([tuple(torch.tensor(data[f"{step}_{k}_{name}"]) for name in "Xy") for k in range(2)]), loss_fn, 3,
-        lambda step: 0.05, clip=0.3, eps=1e-3, evaluate_every=1, evaluate=lambda net: net[0].weight.sum().item())
+        lambda step: 0.05, max_norm=0.3, eps=1e-3, evaluate_every=1, evaluate=lambda net: net[0].weight.sum().item())
     assert max(one.history["norm"]) > 0.3
     flat = np.concatenate([p.detach().numpy().ravel() for p in net.parameters()])
 

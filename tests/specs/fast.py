@@ -70,8 +70,8 @@ def it_trains_as_the_plain_step_does(module):
             loss, grads = plain(other, ids, targets, config)
             near(found[0] / loss, 1, "losses on the way", WAY[dtype])
             losses.append(loss)
-            step.fast_adamw_step_(params, found[1], state, 0.01, decay=0.1)
-            adamw_step_(other, grads, held, 0.01, decay=0.1, mask=mask)
+            step.fast_adamw_step_(params, found[1], state, 0.01, weight_decay=0.1)
+            adamw_step_(other, grads, held, 0.01, weight_decay=0.1, mask=mask)
         assert losses[-1] < 0.8 * losses[0], "the plain step learns nothing, so this says little"
 
 
@@ -137,8 +137,8 @@ def adamw_is_the_same_to_the_last_bit(module):
         leaf = packed["W"]
         for _ in range(5):
             grads = {"W": normal((300, 200)), "b": normal(200), "norm": {"gamma": normal(7)}, "V": normal((3, 5))}
-            adamw_step_(params, grads, state, 0.1, beta1=0.8, decay=0.3, mask=decay_mask(params))
-            module.fast_adamw_step_(packed, module.pack(grads), held, 0.1, threads, beta1=0.8, decay=0.3)
+            adamw_step_(params, grads, state, 0.1, betas=(0.8, 0.999), weight_decay=0.3, mask=decay_mask(params))
+            module.fast_adamw_step_(packed, module.pack(grads), held, 0.1, threads, betas=(0.8, 0.999), weight_decay=0.3)
         assert packed["W"] is leaf and held["t"] == state["t"] == 5
         for a, b in zip(arrays({"p": params, "s": state}), arrays({"p": packed, "s": held}), strict=True):
             same(a, b, "plain and in chunks")
@@ -195,7 +195,8 @@ def what_it_cannot_do_is_refused_by_name(module):
         raises(ValueError, "params has", lambda: call({"W": np.ones(3)}, ids, targets, LEARNED, work))
         params["norm"]["beta"][3] = np.nan
         raises(ValueError, r"norm.beta holds nan at index \(3,\)", lambda: call(params, ids, targets, LEARNED, work))
-        packed, state = module.pack(start(LEARNED, 2, 5)[0]), init_state(params)
+        params = start(LEARNED, 2, 5)[0]
+        packed, state = module.pack(params), init_state(params)
         raises(ValueError, "fast_adamw_step_: m is not in two long arrays",
                lambda: module.fast_adamw_step_(packed, packed, state, 0.1))
         held = {name: module.pack(state[name]) for name in "mv"}

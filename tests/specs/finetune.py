@@ -130,7 +130,7 @@ def frozen_body_stays_to_the_last_bit(module):
     state = init_state(free)
     for _ in range(5):
         _, grads, _ = module.classifier_loss_and_grads(free, BATCH, rng(), config=CONFIG, frozen=frozen)
-        free, state = adamw_step(free, grads, state, 0.1, decay=0.5)
+        free, state = adamw_step(free, grads, state, 0.1, weight_decay=0.5)
     assert set(free) == {"pool", "head"}
     after = tree.flatten(module.join_tree(frozen, free))
     for path, x in tree.flatten(before).items():
@@ -279,7 +279,7 @@ def classifier_module_holds_the_tree(module):
 
 def frozen_module_stays_to_the_last_bit(module):
     net = loaded(module, frozen=True)
-    before, optimizer = tree.flatten(tree.from_torch(net)), adamw(net, 0.1, decay=0.5)
+    before, optimizer = tree.flatten(tree.from_torch(net)), adamw(net, 0.1, weight_decay=0.5)
     for _ in range(5):
         optimizer.zero_grad()
         loss_of(net).backward()

@@ -132,7 +132,7 @@ WRONG = [
       "if (weights < 0).any():", "if False:"),
     M("np.loss.perplexity", "invariant", "perplexity in base two", "math.exp(loss) if", "2.0**loss if"),
     M("np.loss.cross_entropy_forward", "invariant", "a NumPy smoothing makes float64",
-      "= float(smoothing", "= np.float64(smoothing"),
+      "smoothing: Share = 0.0", "smoothing=0.0"),
     M("np.loss.cross_entropy_backward", "invariant", "probabilities in the cache written to",
       "    return float(dL) * share[..., None] * (A - Q)", "    A -= Q\n    return float(dL) * share[..., None] * A"),
     M("np.loss.cross_entropy_forward", "invariant", "targets read in memory order",

@@ -23,12 +23,12 @@ RUNS = [  # a step here and its options, an optimiser of torch and its options, 
     ("momentum_step", {"momentum": 0.8}, torch.optim.SGD, {"momentum": 0.8}, False),
     ("momentum_step", {"momentum": 0.8, "nesterov": True}, torch.optim.SGD, {"momentum": 0.8, "nesterov": True}, False),
     ("rmsprop_step", {"alpha": 0.9}, torch.optim.RMSprop, {"alpha": 0.9}, False),
-    ("adam_step", {"beta1": 0.8, "beta2": 0.97}, torch.optim.Adam, {"betas": (0.8, 0.97)}, False),
+    ("adam_step", {"betas": (0.8, 0.97)}, torch.optim.Adam, {"betas": (0.8, 0.97)}, False),
     ("adam_step", {"eps": 0.1}, torch.optim.Adam, {"eps": 0.1}, False),
-    ("adam_l2_step", {"decay": 0.3}, torch.optim.Adam, {"weight_decay": 0.3}, False),
-    ("adam_l2_step", {"decay": 0.3}, torch.optim.Adam, {"weight_decay": 0.3}, True),
-    ("adamw_step", {"decay": 0.3}, torch.optim.AdamW, {"weight_decay": 0.3}, False),
-    ("adamw_step", {"decay": 0.3}, torch.optim.AdamW, {"weight_decay": 0.3}, True),
+    ("adam_l2_step", {"weight_decay": 0.3}, torch.optim.Adam, {"weight_decay": 0.3}, False),
+    ("adam_l2_step", {"weight_decay": 0.3}, torch.optim.Adam, {"weight_decay": 0.3}, True),
+    ("adamw_step", {"weight_decay": 0.3}, torch.optim.AdamW, {"weight_decay": 0.3}, False),
+    ("adamw_step", {"weight_decay": 0.3}, torch.optim.AdamW, {"weight_decay": 0.3}, True),
 ]
 BOUND = {np.float64: 1e-12, np.float32: 1e-6}  # of the gap after any step, in the leaf's largest value so far
 STEPS = 100
@@ -96,8 +96,8 @@ def in_place_is_the_same_to_the_last_bit(module):
                 grads = random_tree(rng, dtype=dtype)
                 for g in arrays(grads):
                     g.flags.writeable = False
-                params, state = module.adamw_step(params, grads, state, 0.1, decay=0.2, mask=on)
-                assert module.adamw_step_(copy, grads, held, 0.1, decay=0.2, mask=on) is None
+                params, state = module.adamw_step(params, grads, state, 0.1, weight_decay=0.2, mask=on)
+                assert module.adamw_step_(copy, grads, held, 0.1, weight_decay=0.2, mask=on) is None
         assert copy["block"]["W"] is leaf
         for a, b in zip(arrays({"p": params, "s": state}), arrays({"p": copy, "s": held}), strict=True):
             same(a, b, "pure and in place")
@@ -130,8 +130,8 @@ def adam_does_not_see_the_scale_of_gradients(module):
     state = held = module.init_state(params)
     for _ in range(10):
         grads = random_tree(rng)
-        one, state = module.adam_step(one, grads, state, 0.1, eps=0.0)
-        many, held = module.adam_step(many, tree.map_tree(lambda g: np.asarray(g * 64.0), grads), held, 0.1, eps=0.0)
+        one, state = module.adam_step(one, grads, state, 0.1, eps=1e-300)
+        many, held = module.adam_step(many, tree.map_tree(lambda g: np.asarray(g * 64.0), grads), held, 0.1, eps=1e-300)
     for a, b in zip(arrays(one), arrays(many), strict=True):
         near(a, b, "leaves after g and after 64 g")
 
@@ -140,8 +140,8 @@ def decoupled_decay_is_not_l2(module):
     """With no gradient AdamW shrinks θ by 1 − lr λ; Adam with L2 walks a full step, whatever λ."""
     params = {"W": np.array([[4.0, -8.0]])}
     zero, state = {"W": np.zeros((1, 2))}, module.init_state(params)
-    near(module.adamw_step(params, zero, state, 0.1, decay=0.5)[0]["W"], [[3.8, -7.6]], "AdamW")
-    near(module.adam_l2_step(params, zero, state, 0.1, decay=0.5)[0]["W"], [[3.9, -7.9]], "L2", 1e-8)
+    near(module.adamw_step(params, zero, state, 0.1, weight_decay=0.5)[0]["W"], [[3.8, -7.6]], "AdamW")
+    near(module.adam_l2_step(params, zero, state, 0.1, weight_decay=0.5)[0]["W"], [[3.9, -7.9]], "L2", 1e-8)
 
 
 def clipping_keeps_the_direction(module):
@@ -175,8 +175,8 @@ def schedules_have_known_values(module):
     near([module.constant(t, 2.0, w) for t, w in ((1, 0), (9, 0), (1, 4), (4, 4), (5, 4))], [2, 2, 0.5, 2, 2], "const")
     near([module.warmup_inverse_sqrt(t, 16, 4, 3.0) for t in (1, 4, 16)], [3 / 32, 3 / 8, 3 / 16], "inverse root")
     assert max(range(3000, 5000), key=lambda t: module.warmup_inverse_sqrt(t, 512)) == 4000
-    raises(ValueError, "step is 0", lambda: module.warmup_linear(0, 1.0, 2, 4))
-    raises(ValueError, "total is 4", lambda: module.warmup_linear(1, 1.0, 4, 4))
+    for f in (module.warmup_linear, module.warmup_cosine):
+        raises(ValueError, "warmup is 4, expected less than the 4 steps in all", lambda f=f: f(1, 1.0, 4, 4))
 
 
 def torch_has_the_same_cosine(module):
@@ -187,6 +187,73 @@ def torch_has_the_same_cosine(module):
         near(module.warmup_cosine(4 + t, 2.0, 4, 12, 0.5), optimizer.param_groups[0]["lr"], "rate and torch's")
         optimizer.step()
         cosine.step()
+
+
+def schedules_begin_with_zero(module):
+    """At step 0, as the formulas have it; and NumPy's small whole numbers, whose sums wrap around, are as good."""
+    for f, rest in ((module.constant, (2.0, 4)), (module.warmup_linear, (2.0, 4, 12)),
+                    (module.warmup_cosine, (2.0, 4, 12)), (module.warmup_inverse_sqrt, (16, 4))):
+        assert f(0, *rest) == 0.0 < f(1, *rest)
+        for t in (0, 3, 4, 200):
+            small = [np.uint8(x) if isinstance(x, int) else np.float32(x) for x in (t, *rest)]
+            assert f(*small) == f(t, *rest) and type(f(*small)) is float
+        raises(ValueError, "step is -1, expected at least 0", lambda f=f, rest=rest: f(-1, *rest))
+    near([module.warmup_cosine(np.uint8(200), 2.0, np.uint8(100), np.uint8(250))], [0.5], "cosine in uint8")
+    assert module.constant(0, 2.0) == module.warmup_linear(0, 2.0, 0, 8) == module.warmup_cosine(0, 2.0, 0, 8) == 2.0
+
+
+def clipping_has_no_largest_norm(module):
+    """Squares of 3e200 are beyond float64, those of 3e-200 are 0, and 1.7e308 twice has no norm in it."""
+    for scale in (1e200, 1e-200, 1.0):
+        grads = {"a": np.array([3.0]) * scale, "b": np.array(4.0 * scale)}
+        clipped, norm = module.clip_by_global_norm(grads, 0.1 * scale)
+        near(norm / scale, 5.0, f"norm in {scale}")
+        near([clipped["a"][0] / scale, clipped["b"] / scale], [0.06, 0.08], f"clipped in {scale}")
+    clipped, norm = module.clip_by_global_norm({"a": np.array([1.7e308, -1.7e308])}, 2.0)
+    near(clipped["a"], [math.sqrt(2), -math.sqrt(2)], "clipped")
+    assert norm == math.inf
+    zero = {"a": np.zeros(2), "b": np.zeros(0)}
+    assert module.clip_by_global_norm(zero, 1.0) == (zero, 0.0)
+    source = rng()
+    for _ in range(30):  # a norm that needs no help is what it always was, to the last bit
+        grads = {"a": source.normal(size=(3, 4)), "b": source.normal(size=2)}
+        plain = math.sqrt(sum(float(np.square(g).sum()) for g in grads.values()))
+        near(module.clip_by_global_norm(grads, 99.0)[1], plain, "norms", 0.0)
+        assert module.clip_by_global_norm(grads, None)[0] is grads
+
+
+def optimisers_look_at_all_that_they_are_given(module):
+    params = {"W": np.ones((2, 3)), "b": np.ones(3)}
+    state, names = module.init_state(params), ("sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
+                                               "adamw_step", "adamw_step_")
+    bad = {"W": np.ones((2, 3)), "b": np.array([0, np.nan, 0])}
+    for name in names:
+        step = getattr(module, name)
+        raises(ValueError, "params.* holds nan", lambda step=step: step(bad, params, state, 0.1))
+        for part in "mv":
+            raises(ValueError, f"{part}.* holds nan",
+                   lambda step=step, part=part: step(params, params, state | {part: bad}, 0.1))
+        half = [tree.map_tree(lambda x: x.astype(np.float16), t) for t in (params, state["m"])]
+        raises(TypeError, "float16, expected float32 or float64",
+               lambda step=step, half=half: step(half[0], half[0], {"t": state["t"], "m": half[1], "v": half[1]}, 0.1))
+    for name in names[2:]:
+        step = getattr(module, name)
+        raises(ValueError, "eps is 0", lambda step=step: step(params, params, state, 0.1, eps=0.0))
+        single = tree.map_tree(lambda x: x.astype(np.float32), params)
+        raises(ValueError, "eps is 1e-60", lambda step=step, single=single: step(
+            single, single, module.init_state(single), 0.1, eps=1e-60))
+    raises(TypeError, "float16, expected float32 or float64", lambda: module.init_state({"a": np.ones(2, np.float16)}))
+    raises(TypeError, "float16, expected float32 or float64",
+           lambda: module.clip_by_global_norm({"a": np.ones(2, np.float16)}, 1.0))
+
+
+def names_are_a_list_of_names(module):
+    """"table" as one string would be five letters, each the name of nothing, and the table would decay."""
+    params = {"positions": {"table": np.ones((2, 2))}}
+    for wrong in ("table", ["table", 3], 5):
+        raises(TypeError, "decay_mask: exempt", lambda wrong=wrong: module.decay_mask(params, wrong))
+    for right in (("table",), ["table"]):
+        assert module.decay_mask(params, right) == {"positions": {"table": False}}
 
 
 def state_survives_the_disk(module):
@@ -219,14 +286,14 @@ def trees_that_do_not_fit_are_refused(module):
         for name in ("sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adamw_step", "adamw_step_"):
             raises(error, what, lambda g=grads, n=name: getattr(module, n)(params, g, state, 0.1))
     raises(ValueError, "expected t, m, v", lambda: module.adam_step(params, params, {}, 0.1))
-    raises(ValueError, "beta1 is 1", lambda: module.adam_step(params, params, state, 0.1, beta1=1.0))
+    raises(ValueError, r"betas\[0\] is 1", lambda: module.adam_step(params, params, state, 0.1, (1.0, 0.9)))
     raises(ValueError, "lr is -0.1, expected at least 0", lambda: module.sgd_step(params, params, state, -0.1))
 
 
 def the_halves_take_the_same_steps(module):
     """Two groups of torch, one schedule, one clipping: the same twenty steps of AdamW from the same gradients."""
     net = torch.nn.ModuleDict({"embedding": Embedding(5, 4), "norm": LayerNorm(4), "out": Linear(4, 3)}).double()
-    optimizer = module.adamw(net, decay=0.3)
+    optimizer = module.adamw(net, weight_decay=0.3)
     groups = [(g["weight_decay"], sorted(tuple(p.shape) for p in g["params"])) for g in optimizer.param_groups]
     assert groups == [(0.3, [(4, 3)]), (0.0, [(3,), (4,), (4,), (5, 4)])]
     params = tree.map_tree(np.copy, tree.from_torch(net))
@@ -241,9 +308,72 @@ def the_halves_take_the_same_steps(module):
         optimizer.step()
         clipped, ours = np_optim.clip_by_global_norm(grads, 2.0)
         near(norm, ours, "norms", 1e-10)
-        params, state = np_optim.adamw_step(params, clipped, state, lr, decay=0.3, mask=mask)
+        params, state = np_optim.adamw_step(params, clipped, state, lr, weight_decay=0.3, mask=mask)
         for name, p in tree.flatten(tree.from_torch(net)).items():
             near(p, tree.flatten(params)[name], f"step {t}: {name}", 1e-6)  # torch clips by norm + 1e-6
+
+
+def helpers_take_what_a_torch_optimiser_takes(module):
+    """A module, its named parameters, a tree, a list; the list has no names, so its embedding decays too."""
+    net = torch.nn.ModuleDict({"embedding": Embedding(5, 4), "norm": LayerNorm(4), "out": Linear(4, 3)}).double()
+    nested = tree.unflatten(dict(net.named_parameters()))
+    ways = {"module": net, "named": net.named_parameters(), "tree": nested, "flat": dict(net.named_parameters()),
+            "list": list(net.parameters()),
+            "generator": net.parameters()}
+    for way, given in ways.items():
+        found = module.adamw(given, 0.1, (0.8, 0.9), 1e-3, 0.3)
+        decaying, spared = found.param_groups
+        assert {(g["betas"], g["eps"], g["lr"]) for g in (decaying, spared)} == {((0.8, 0.9), 1e-3, 0.1)}
+        assert (decaying["weight_decay"], spared["weight_decay"]) == (0.3, 0.0)
+        looked_up = [] if way in ("module", "named", "tree", "flat") else [(5, 4)]
+        assert sorted(tuple(p.shape) for p in decaying["params"]) == [(4, 3), *looked_up]
+        assert len(decaying["params"] + spared["params"]) == 5
+    for wrong in (3, None, torch.ones(2)):
+        raises(TypeError, "parameters", lambda wrong=wrong: module.adamw(wrong))
+    raises(TypeError, "parameters", lambda: module.adamw([1.0]))
+    raises(ValueError, "eps is 0", lambda: module.adamw(net, eps=0))
+
+    source = rng()
+    grads = {name: source.normal(size=p.shape) for name, p in net.named_parameters()}
+    clipped, norm = np_optim.clip_by_global_norm(tree.unflatten(grads), 0.5)
+    clipped = tree.flatten(clipped)
+    for way in ("module", "list", "generator", "tree", "flat"):
+        tensors = {name: torch.tensor(g) for name, g in grads.items()}
+        for name, p in net.named_parameters():
+            p.grad = tensors[name]
+        given = {"module": net, "list": list(net.parameters()), "generator": net.parameters(),
+                 "tree": tree.unflatten(tensors), "flat": tensors}[way]
+        near(module.clip_by_global_norm(given, 0.5), norm, f"norm of a {way}")
+        for name, g in tensors.items():
+            near(g, clipped[name], f"{name} of a {way}")
+        given = net.parameters() if way == "generator" else given
+        near(module.clip_by_global_norm(given, 2.0), 0.5, f"norm of a {way}, clipped before")
+        near(tensors["out.W"], clipped["out.W"], "what was short enough")
+    for p in net.parameters():
+        p.grad = None
+    assert module.clip_by_global_norm(net, 1.0) == 0
+
+
+def the_moments_fit_their_parameters(module):
+    """torch numbers parameters by group, and a tree names them."""
+    net = torch.nn.ModuleDict({"embedding": Embedding(5, 4), "norm": LayerNorm(4), "out": Linear(4, 3)}).double()
+    optimizer, source = module.adamw(net), rng()
+    begun = np_optim.init_state(tree.from_torch(net))
+    later = {"t": np.array(4)}
+    later |= {name: tree.map_tree(lambda x: source.random(x.shape), begun[name]) for name in "mv"}
+    for given in (begun, later):
+        if given is not begun:
+            module.load_optimizer_state(net, optimizer, given)
+        found = module.optimizer_state(net, optimizer)
+        assert found["t"] == given["t"] and found["t"].shape == ()
+        for name in "mv":
+            assert found[name].keys() == given[name].keys()
+            for path, x in tree.flatten(given[name]).items():
+                same(tree.flatten(found[name])[path], x, f"{path} of {name}")
+    for p in net.parameters():
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    assert {int(s["step"]) for s in optimizer.state.values()} == {5}
 
 
 INVARIANTS = {
@@ -251,8 +381,11 @@ INVARIANTS = {
                  in_place_is_the_same_to_the_last_bit, steps_change_nothing_that_they_were_given,
                  first_step_of_adam_is_the_rate, adam_does_not_see_the_scale_of_gradients, decoupled_decay_is_not_l2,
                  clipping_keeps_the_direction, clipping_does_not_overflow, schedules_have_known_values,
-                 torch_has_the_same_cosine, state_survives_the_disk, trees_that_do_not_fit_are_refused],
-    "pt.optim": [the_halves_take_the_same_steps],
+                 torch_has_the_same_cosine, state_survives_the_disk, trees_that_do_not_fit_are_refused,
+                 schedules_begin_with_zero, clipping_has_no_largest_norm, optimisers_look_at_all_that_they_are_given,
+                 names_are_a_list_of_names],
+    "pt.optim": [the_halves_take_the_same_steps, helpers_take_what_a_torch_optimiser_takes,
+                 the_moments_fit_their_parameters],
 }
 
 WRONG = [
@@ -261,31 +394,35 @@ WRONG = [
     M("np.optim.adam_step", "invariant", "divided by v, not by its root",
       "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))", "p - lr * (m / c1 / (v / c2 + eps))"),
     M("np.optim.adam_step", "invariant", "v of the gradient, not of its square", "* (g * g), state", "* g, state"),
-    M("np.optim.adamw_step", "invariant", "decay of 2λθ", "pull = rate * decay", "pull = 2 * rate * decay"),
+    M("np.optim.adamw_step", "invariant", "decay of 2λθ", "pull = lr * weight_decay", "pull = 2 * lr * weight_decay"),
     M("np.optim.adam_step", "invariant", "no bias correction",
       "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))", "p - lr * (m / (np.sqrt(v) + eps))"),
     M("np.optim.adam_step", "invariant", "1 − β₁ in v", "1 - beta2) * ", "1 - beta1) * "),
     M("np.optim.adam_step", "invariant", "t one step ahead",
       "t.item(), 1 - beta2 ** t.item(", "(t.item() + 1), 1 - beta2 ** (t.item() + 1"),
-    M("np.optim._begin + _everywhere", "invariant", "t kept in the module, not in the state",
-      'np.array(state["t"].item() + 1)', "np.array(_clock.append(0) or len(_clock))",
+    M("np.optim._next + _everywhere", "invariant", "t kept in the module, not in the state",
+      'np.array(state["t"] + 1)', "np.array(_clock.append(0) or len(_clock))",
       "def _everywhere", "_clock = []\n\n\ndef _everywhere"),
+    M("np.optim._next", "invariant", "t as a number, which no file keeps",
+      'np.array(state["t"] + 1)', 'state["t"] + 1'),
     M("np.optim.adamw_step", "invariant", "AdamW as L2: decay added to the gradient",
-      "moved, state = adam_step(params, grads, state, lr, beta1, beta2, eps)\n    pull = rate * decay",
-      "return adam_l2_step(params, grads, state, lr, beta1, beta2, eps, decay, mask)"),
-    M("np.optim.adamw_step", "invariant", "decay not multiplied by the rate", "pull = rate * decay", "pull = decay"),
+      "moved, state = adam_step(params, grads, state, lr, betas, eps)\n    pull = lr * weight_decay",
+      "return adam_l2_step(params, grads, state, lr, betas, eps, weight_decay, mask)"),
+    M("np.optim.adamw_step", "invariant", "decay not multiplied by the rate",
+      "pull = lr * weight_decay", "pull = weight_decay"),
     M("np.optim.adamw_step", "invariant", "decay of what was already moved",
       "new - pull * p if on", "new - pull * new if on"),
     M("np.optim._everywhere", "invariant", "everything decays, whatever the mask", ") if mask is None else mask", ")"),
     M("np.optim.decay_mask", "invariant", "embeddings decay", " and not set(parts) & set(exempt)", ""),
     M("np.optim.momentum_step", "invariant", "momentum as a mean, dampened by 1 − μ",
-      "mu * m + g, state", "mu * m + (1 - mu) * g, state"),
+      "momentum * m + g, state", "momentum * m + (1 - momentum) * g, state"),
     M("np.optim.momentum_step", "invariant", "Nesterov without the look ahead",
       "if nesterov else m", "if False else m"),
     M("np.optim.rmsprop_step", "invariant", "RMSprop with ε inside the root",
       "(g / (np.sqrt(v) + eps))", "(g / np.sqrt(v + eps))"),
-    M("np.optim._begin", "invariant", "a NumPy rate makes float64",
-      "[float(x) for x in scalars.values()]", "list(scalars.values())"),
+    M("np.optim.adam_step", "invariant", "a NumPy rate makes float64",
+      "@checked\ndef adam_step(\n    params: dict, grads: dict, state: dict, lr: NonNegative, ",
+      "@checked\ndef adam_step(\n    params: dict, grads: dict, state: dict, lr, "),
     M("np.optim.adamw_step_", "invariant", "in place: gradient written to",
       "np.multiply(g, g, out=a), out=a)", "np.multiply(g, g, out=g), out=a)"),
     M("np.optim.adamw_step_", "invariant", "in place: decay after the step",
@@ -297,23 +434,61 @@ WRONG = [
       "        x *= beta1\n"
       "        x += (1 - beta1) * flatten(grads)[k]"),
     M("np.optim.clip_by_global_norm", "invariant", "each leaf clipped by its own norm",
-      "float(limit) / norm * g", "g * min(1.0, limit / float(np.linalg.norm(g)))"),
+      "max_norm / size * (g / unit)", "g * min(1.0, max_norm / float(np.linalg.norm(g)))"),
     M("np.optim.clip_by_global_norm", "invariant", "squares added up in float32",
-      "np.square(g, dtype=np.float64)", "np.square(g)"),
+      "np.square(g / unit, dtype=np.float64)", "np.square(g)", "unit * size", "size"),
+    M("np.optim.clip_by_global_norm", "invariant", "squares of what came, in float64",
+      "    unit = 2.0 ** (math.frexp(max((float(np.abs(g).max()) for g in leaves if g.size), default=0.0))[1] - 1)\n",
+      "    unit = 1.0\n"),
+    M("np.optim.clip_by_global_norm", "invariant", "the unit rounds",
+      "2.0 ** (math.frexp(max((float(np.abs(g).max()) for g in leaves if g.size), default=0.0))[1] - 1)",
+      "max((float(np.abs(g).max()) for g in leaves if g.size), default=0.0) or 1.0"),
+    M("np.optim.clip_by_global_norm", "invariant", "not divided by the unit again",
+      "max_norm / size * (g / unit)", "max_norm / norm * g"),
     M("np.optim.clip_by_global_norm", "invariant", "small gradients scaled up to the limit",
-      "grads) if norm > limit else grads)", "grads))"),
+      " or norm <= max_norm", ""),
     M("np.optim.warmup_inverse_sqrt", "invariant", "inverse root: warm-up to the power −1/2",
       "step / warmup / math.sqrt(warmup)", "step / math.sqrt(warmup)"),
-    M("np.optim._down", "invariant", "cosine over the whole run, warm-up not taken off",
+    M("np.optim.warmup_inverse_sqrt", "invariant", "steps from 1 on", "step: Index", "step: Size"),
+    M("np.optim.warmup_linear", "invariant", "steps from 1 on", "step: Index", "step: Size"),
+    M("np.optim.constant", "invariant", "step 0 taken for step 1",
+      "_ramp(step, warmup)", "_ramp(max(step, 1), warmup)"),
+    M("np.optim.warmup_cosine", "invariant", "a small whole number wraps around",
+      "step: Index, peak: NonNegative, warmup: Index, total: Size", "step, peak, warmup, total"),
+    M("np.optim.warmup_cosine", "invariant", "a warm-up without an end",
+      '    less_than("warmup_cosine", total, "steps in all", warmup=warmup)\n', ""),
+    M("np.optim._past", "invariant", "cosine over the whole run, warm-up not taken off",
       "(step - warmup) / (total - warmup)", "step / total"),
-    M("np.optim._down", "invariant", "cosine comes up again",
+    M("np.optim._past", "invariant", "cosine comes up again",
       "min(1.0, (step - warmup) / (total - warmup)", "(step - warmup) / (total - warmup"),
-    M("np.optim._begin", "invariant", "gradients of one shape broadcast",
-      'guard.trees(where, params=params, grads=grads, m=state["m"], v=state["v"])', "pass"),
+    M("np.optim.adamw_step_", "invariant", "gradients of one shape broadcast",
+      '    optimiser_trees("adamw_step_", params, grads, state, eps)\n', ""),
+    M("np.optim.rmsprop_step", "invariant", "ε of nothing", "grads, state, eps)\n", "grads, state)\n"),
+    M("np.optim.init_state", "invariant", "moments in float16", '    same_trees("init_state", params=params)\n', ""),
+    M("np.optim.decay_mask", "invariant", "names read letter by letter", "exempt: tuple[str, ...]", "exempt"),
     # pt.optim
     M("pt.optim.parameter_groups", "invariant", "one group: everything decays", "if mask[name] is on", "if on"),
-    M("pt.optim.adamw", "invariant", "betas exchanged", "betas=(beta1, beta2)", "betas=(beta2, beta1)"),
+    M("pt.optim.adamw", "invariant", "betas exchanged", "betas=betas", "betas=betas[::-1]"),
     M("pt.optim.set_lr", "invariant", "rate set in the first group alone",
       "for group in optimizer.param_groups:", "for group in optimizer.param_groups[:1]:"),
-    M("pt.optim.clip_by_global_norm", "invariant", "clipped by value", "clip_grad_norm_", "clip_grad_value_"),
+    M("pt.optim.clip_by_global_norm", "invariant", "clipped by value",
+      "torch._foreach_mul_(found, (max_norm / norm).clamp(max=1.0))", "torch._foreach_clamp_max_(found, max_norm)"),
+    M("pt.optim.clip_by_global_norm", "invariant", "small gradients scaled up", ".clamp(max=1.0)", ""),
+    M("pt.optim.clip_by_global_norm", "invariant", "a module without gradients", "found and ", ""),
+    M("pt.optim.clip_by_global_norm", "invariant", "divided by the norm and a bit", "/ norm)", "/ (norm + 1e-6))"),
+    M("pt.optim._named", "invariant", "names of a list of pairs forgotten",
+      'x if isinstance(x, tuple) else (f"{i}", x)', '(f"{i}", x[1] if isinstance(x, tuple) else x)'),
+    M("pt.optim._named", "invariant", "a tensor taken apart", "isinstance(parameters, Tensor) or ", ""),
+    M("pt.optim.adamw", "invariant", "ε of 0", "eps: Positive", "eps: NonNegative"),
+    M("pt.optim._flat", "invariant", "only nested trees",
+      'tree if any("." in name for name in tree) else flatten(tree)', "flatten(tree)"),
+    M("pt.optim.load_optimizer_state", "invariant", "moments in the order of the module",
+      '[names[p] for group in optimizer.param_groups for p in group["params"]]', "list(names.values())"),
+    M("pt.optim.load_optimizer_state", "invariant", "moments exchanged",
+      '"exp_avg": m[x], "exp_avg_sq": v[x]', '"exp_avg": v[x], "exp_avg_sq": m[x]'),
+    M("pt.optim.load_optimizer_state", "invariant", "t starts again", 't = float(state["t"])', "t = 0.0"),
+    M("pt.optim.optimizer_state", "invariant", "t not saved",
+      'max(int(s.get("step", 0)) for _, s in held.values())', "0"),
+    M("pt.optim.optimizer_state", "invariant", "no moments before the first step",
+      "s.get(theirs, torch.zeros_like(p))", "s[theirs]"),
 ]

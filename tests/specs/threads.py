@@ -114,8 +114,8 @@ def parts_make_the_whole(module):
 
 def a_step_is_the_same(module):
     params, batch = params_of(), batch_of(6)
-    one = train_step(params, init_state(params), [batch], loss_and_grads, 0.1, clip=0.5)
-    two = train_step(params, init_state(params), [batch], module.in_threads(loss_and_grads), 0.1, clip=0.5)
+    one = train_step(params, init_state(params), [batch], loss_and_grads, 0.1, max_norm=0.5)
+    two = train_step(params, init_state(params), [batch], module.in_threads(loss_and_grads), 0.1, max_norm=0.5)
     near(two.norm, one.norm, "norm", 1e-12)
     for name, x in tree.flatten(one.params).items():
         near(tree.flatten(two.params)[name], x, name, 1e-6)  # the first step of Adam is a sign

@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 """Training: one step is the step of the whole batch, a run that was stopped goes on to the last bit, in either half."""
 
+import functools
 import io
 import json
 import os
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 import torch
 from byhand import tree
-from byhand.io.checkpoint import checkpoints, load_checkpoint
+from byhand.io import run as io_run
+from byhand.io.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from byhand.np import optim
 from byhand.np import train as np_train
 from byhand.np.block import block_backward, block_forward
@@ -24,7 +26,7 @@ from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.pt.linear import Linear
 from byhand.pt.loss import cross_entropy
 from invariants import arrays, near, raises, rng, same
-from mutants import M
+from mutants import M, build
 from proofs import as_shipped
 from specs.block import block_tree, filled
 
@@ -147,8 +149,8 @@ def accumulation_is_a_mean_over_tokens(module):
     """Micro-batches of 1, 4 and 2 rows and one batch of 7: the same loss, the same norm, the same step, clipped or not."""
     batches, params = numbers(1, (1, 4, 2)), small_params()
     assert len({int((y != -1).sum()) for _, y in batches}) == 3
-    for clip in (None, 0.1):
-        one, many = (module.train_step(params, optim.init_state(params), some, without_dropout, 0.1, clip=clip)
+    for max_norm in (None, 0.1):
+        one, many = (module.train_step(params, optim.init_state(params), some, without_dropout, 0.1, max_norm=max_norm)
                      for some in (whole(batches), batches))
         near(many.loss, one.loss, "losses")
         near(many.norm, one.norm, "norms", 1e-11)
@@ -156,19 +158,19 @@ def accumulation_is_a_mean_over_tokens(module):
         near(one.loss, without_dropout(params, whole(batches)[0])[0], "loss and the loss before the step", 0.0)
         assert one.norm > 0.2
         first = np.sqrt(sum(np.square(10 * m).sum() for m in arrays(one.state["m"])))  # m is a tenth of the gradient
-        near(first, clip or one.norm, "norms of the gradient that was used")
+        near(first, max_norm or one.norm, "norms of the gradient that was used")
 
 
 def a_step_is_clipped_adamw(module):
     params = small_params()
     state, mask, batch = optim.init_state(params), optim.decay_mask(params), whole(numbers(1))
-    options = {"betas": (0.7, 0.95), "eps": 1e-3, "decay": 0.3, "mask": mask}
+    options = {"betas": (0.7, 0.95), "eps": 1e-3, "weight_decay": 0.3, "mask": mask}
     mine, held = params, state
     for t in range(1, 4):
         _, grads, _ = without_dropout(mine, batch[0])
         grads, norm = optim.clip_by_global_norm(grads, 0.2)
-        mine, held = optim.adamw_step(mine, grads, held, 0.01 * t, 0.7, 0.95, 1e-3, 0.3, mask)
-        params, state, _, got = module.train_step(params, state, batch, without_dropout, 0.01 * t, clip=0.2, **options)
+        mine, held = optim.adamw_step(mine, grads, held, 0.01 * t, (0.7, 0.95), 1e-3, 0.3, mask)
+        params, state, _, got = module.train_step(params, state, batch, without_dropout, 0.01 * t, max_norm=0.2, **options)
         assert got == norm
     equal(params, mine)
     equal(state, held)
@@ -204,7 +206,7 @@ def gradients_may_come_in_one_buffer(module):
 def float32_stays_float32(module):
     params = small_params(np.float32)
     batches = [(X.astype(np.float32), y) for X, y in numbers(1)]
-    found = module.train_step(params, optim.init_state(params), batches, without_dropout, np.float64(0.1), clip=np.float64(0.1))
+    found = module.train_step(params, optim.init_state(params), batches, without_dropout, np.float64(0.1), max_norm=np.float64(0.1))
     assert all(x.dtype == np.float32 for x in arrays(found.params) + arrays(found.state["m"]))
     assert type(found.loss) is float and type(found.norm) is float
 
@@ -214,7 +216,7 @@ def float32_stays_float32(module):
 
 def run(module, steps, **options):
     given = {"batch_at": numbers, "loss_and_grads": loss_and_grads, "schedule": rate, "evaluate": held_out, "seed": 3,
-             "evaluate_every": 2, "clip": 0.3, "save_every": 3} | options
+             "evaluate_every": 2, "max_norm": 0.3, "save_every": 3} | options
     params = given.pop("params", None) or small_params()
     return module.train(params, given.pop("batch_at"), given.pop("loss_and_grads"), steps, given.pop("schedule"), **given)
 
@@ -253,17 +255,17 @@ def a_run_is_its_steps(module):
     state, mask = optim.init_state(params), optim.decay_mask(params)
     for t in range(1, 5):
         params, state, loss, norm = np_train.train_step(
-            params, state, numbers(t), loss_and_grads, rate(t), clip=0.3, betas=(0.8, 0.9), eps=1e-3, decay=0.5, mask=mask,
+            params, state, numbers(t), loss_and_grads, rate(t), max_norm=0.3, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.5, mask=mask,
             rng=np.random.default_rng([3, t]))
-    found = run(module, 4, params=given, betas=(0.8, 0.9), eps=1e-3, decay=0.5)
+    found = run(module, 4, params=given, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.5)
     equal(found.params, params)
     equal(found.state, state)
     assert found.history["loss"][-1] == loss and found.history["norm"][-1] == norm
     equal(given, small_params())
-    other = run(module, 4, seed=4, betas=(0.8, 0.9), eps=1e-3, decay=0.5)
+    other = run(module, 4, seed=4, betas=(0.8, 0.9), eps=1e-3, weight_decay=0.5)
     assert refuses_trees(other.params, params)
-    spared = run(module, 1, decay=0.5, exempt=("inner",)).params
-    one = run(module, 1, decay=0.5).params
+    spared = run(module, 1, weight_decay=0.5, exempt=("inner",)).params
+    one = run(module, 1, weight_decay=0.5).params
     equal(spared["out"], one["out"])
     near(spared["inner"]["W"] - one["inner"]["W"], 0.5 * rate(1) * given["inner"]["W"], "what decay took")
 
@@ -275,6 +277,9 @@ def a_stopped_run_goes_on_to_the_last_bit(module):
         run(module, 5, folder=folder)
         equal(run(module, 8, folder=folder), once)
         equal(run(module, 8, folder=folder), once)  # nothing is left to do
+    with new_folder() as folder:  # where nothing is evaluated, no tree of the best is in the file
+        run(module, 5, folder=folder, evaluate=None)
+        equal(run(module, 8, folder=folder, evaluate=None), run(module, 8, evaluate=None))
     for where, at, step in (("batch_at", 7, 6), ("loss_and_grads", 12, 5), ("evaluate", 3, 6), ("schedule", 8, 7)):
         with new_folder() as folder:
             calls = []
@@ -367,7 +372,7 @@ def other_runs_are_refused(module):
         for says, options in (
             ("holds step 3, expected an empty folder, or resume=True", {"resume": False}),
             ("seed is 3, expected 4", {"seed": 4}), ("d is 4, expected 5", {"config": {"d": 5}}),
-            ("clip is 0.3, expected 0.5", {"clip": 0.5}), ("decay is 0.01, expected 0.2", {"decay": 0.2}),
+            ("max_norm is 0.3, expected 0.5", {"max_norm": 0.5}), ("weight_decay is 0.01, expected 0.2", {"weight_decay": 0.2}),
             (r"betas is \[0.9, 0.999\], expected \[0.9, 0.9\]", {"betas": (0.9, 0.9)}), ("eps is", {"eps": 1e-3}),
             (r"exempt is \['E', 'table'\], expected \['E'\]", {"exempt": ("E",)}),
             ("params has .* as float64", {"params": small_params(np.float32)}),
@@ -379,19 +384,20 @@ def other_runs_are_refused(module):
         newest.write_bytes(newest.read_bytes()[:-1])
         raises(ValueError, "cut short", lambda: go_on(config={"d": 4}))
     with new_folder() as folder:
-        np_train.save_checkpoint(folder, 3, {"params": small_params(), "state": optim.init_state(small_params())})
+        save_checkpoint(folder, 3, {"params": small_params(), "state": optim.init_state(small_params())})
         raises(ValueError, "step-000003 of .* is of another run", lambda: run(module, 6, folder=folder))
-        (meta,) = [{"config": np_train.settings(None, seed=3, clip=0.3, betas=(0.9, 0.999), eps=1e-8, decay=0.01, exempt=optim.EXEMPT)}]
-        np_train.save_checkpoint(folder, 4, {"params": small_params(), "state": optim.init_state(small_params())}, meta)
+        (meta,) = [{"config": io_run.settings(None, seed=3, max_norm=0.3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, exempt=optim.EXEMPT)}]
+        save_checkpoint(folder, 4, {"params": small_params(), "state": optim.init_state(small_params())}, meta)
         raises(ValueError, "step 4 of .* has no history", lambda: run(module, 6, folder=folder))
 
 
 def wrong_input_is_refused(module):
     params, state, batch = small_params(), optim.init_state(small_params()), numbers(1)
     for error, says, batches, f in (
-        (TypeError, "train_step: batches is numpy.ndarray, expected a list of micro-batches", batch[0][0], without_dropout),
+        (TypeError, "train_step: batches is numpy.ndarray, expected a list or a tuple", batch[0][0], without_dropout),
         (ValueError, "train_step: batches is empty", [], without_dropout),
         (ValueError, "weight is 0", batch, lambda *a: (1.0, params, 0)),
+        (TypeError, "train_step: loss is str, expected a number", batch, lambda *a: ("1", params, 2)),
         (ValueError, "loss is nan", batch, lambda *a: (np.nan, params, 2)),
         (ValueError, "grads.out.b holds inf", batch[:1], lambda *a: (1.0, tree.unflatten(tree.flatten(params) | {"out.b": np.full(V, np.inf)}), 2)),
     ):
@@ -401,10 +407,28 @@ def wrong_input_is_refused(module):
         (ValueError, "train: seed is -1", {"seed": -1}), (ValueError, "evaluate_every is 0", {"evaluate_every": 0}),
         (ValueError, "save_every is 0", {"save_every": 0}), (ValueError, "patience is 0", {"patience": 0}),
         (ValueError, "patience is 2 but evaluate is None", {"patience": 2, "evaluate": None}),
-        (ValueError, "evaluation is nan", {"evaluate": lambda params: np.nan}),
-        (ValueError, "lr is nan", {"schedule": lambda step: np.nan}),
+        (ValueError, "train: evaluation after step 2 is nan", {"evaluate": lambda params: np.nan}),
+        (TypeError, "train: evaluation after step 2 is dict, expected a number", {"evaluate": lambda params: {}}),
+        (ValueError, r"train: schedule\(1\) is nan", {"schedule": lambda step: np.nan}),
+        (TypeError, r"train: schedule\(1\) is NoneType, expected a number", {"schedule": lambda step: None}),
+        (ValueError, r"train: schedule\(1\) has shape \(1,\), expected a number", {"schedule": lambda step: np.ones(1)}),
+        (TypeError, "train_step: loss_and_grads gave 2 things, expected 3: a mean loss, its gradients, a weight",
+         {"loss_and_grads": lambda *a: loss_and_grads(*a)[:2]}),
+        (TypeError, "train_step: loss_and_grads gave float, expected", {"loss_and_grads": lambda *a: 1.0}),
+        (TypeError, "train_step: batches is generator, expected a list", {"batch_at": lambda step: (x for x in numbers(step))}),
+        (TypeError, "train: schedule is float, expected a function", {"schedule": 0.1}),
+        (TypeError, "train: batch_at is list, expected a function", {"batch_at": numbers(1)}),
+        (TypeError, "train: evaluate is float, expected a function", {"evaluate": 1.0}),
+        (TypeError, "train: folder is int, expected text or Path", {"folder": 3}),
+        (TypeError, "train: steps is float, expected a whole number", {"steps": 3.0}),
+        (TypeError, "train: exempt is str, expected a tuple", {"exempt": "table"}),
     ):
-        raises(error, says, lambda o=options: run(module, 4, **o))
+        raises(error, says, lambda o=options: run(module, **{"steps": 4} | o))
+    with new_folder() as folder:
+        (Path(folder) / "file").write_text("mine")
+        asked = []
+        raises(OSError, "file cannot be used", lambda: run(module, 4, folder=f"{folder}/file", batch_at=asked.append))
+        assert not asked  # before the first step
     raises(ValueError, "steps is 0", lambda: run(module, 0))
 
 
@@ -420,18 +444,29 @@ def a_run_that_blows_up_leaves_the_last_checkpoint(module):
         raises(ValueError, "loss is nan", lambda: run(module, 20, loss_and_grads=f, folder=folder))
         assert checkpoints(folder) == [3, 6]
         assert load_checkpoint(folder).trees["history"]["loss"].shape == (6,)
-    seen = []
-    with new_folder() as folder:  # a loss that is a number only once it is looked at, as on a GPU
-        def late(step):
-            seen.append(step)
-            return (np.inf if step == 5 else 1.0), 1.0, 0.1
+def tensors_become_numbers_now_and_then(module):
+    """Each look at a loss makes a GPU finish what it was told: all of them at every twentieth step."""
+    for name in ("loss", "norm"):
+        history, looks = module.History(), []
 
-        options = {"evaluate_every": 4, "patience": None, "save_every": 3, "keep": 2, "resume": True, "config": {}}
-        raises(ValueError, "train: loss at step 5 is inf, expected a finite number",
-               lambda: module.loop(late, small_params, small_params, print, 60, evaluate=None, folder=folder, **options))
-        assert checkpoints(folder) == [3] and len(seen) == 6
-        raises(ValueError, "loss at step 5", lambda: module.loop(late, small_params, small_params, print, 60, evaluate=None, folder=None, **options))
-        assert len(seen) == 26
+        class Late:
+            def __init__(self, x, looks=looks):
+                self.x, self.looks = x, looks
+
+            def __float__(self):
+                self.looks.append(self.x)
+                return self.x
+
+        def step(t, history=history, name=name, Late=Late):
+            found = {"loss": 1.0, "norm": 1.0, name: np.inf if t == 25 else 1.0}
+            history.add(Late(found["loss"]), Late(found["norm"]), 0.1)
+
+        for t in range(1, 40):
+            step(t)
+            assert len(looks) == (0 if t < 20 else 40)
+        raises(ValueError, f"train: {name} at step 25 is inf, expected a finite number", lambda step=step: step(40))
+        raises(ValueError, f"train: {name} at step 25", history.arrays)
+        raises(ValueError, f"train: {name} at step 25", lambda history=history: history.is_due(40))
 
 
 class Terminal(io.StringIO):
@@ -439,14 +474,58 @@ class Terminal(io.StringIO):
         return True
 
 
-def a_bar_only_on_a_terminal(module):
-    for place in (io.StringIO(), Terminal()):
+class Notebook(io.StringIO):
+    """What a kernel has for stderr."""
+
+    __module__ = "ipykernel.iostream"
+
+
+def progress_is_shown_where_it_is_read(module):
+    """A bar on a terminal; a line a minute elsewhere, and none in a run of seconds; a notebook would keep it for ever."""
+    for place in (io.StringIO(), Terminal(), Notebook()):
         with redirect_stderr(place), redirect_stdout(io.StringIO()) as out, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "SHOWN", 2)
-            losses = run(module, 4, evaluate=None).history["loss"]
+            patch.setattr(module, "LOOK", 2)
+            losses = run(np_train_with(module), 4, evaluate=None).history["loss"]
         text = place.getvalue()
         shown = "4/4" in text and f"loss={losses[3]:.4f}" in text
         assert not out.getvalue() and shown is place.isatty() and bool(text) is place.isatty()
+    for place, lines in ((io.StringIO(), 3), (Notebook(), 0), (Terminal(), 0)):
+        clock = [100.0]
+        with redirect_stderr(place), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module.time, "monotonic", lambda clock=clock: clock[0])
+            history = module.History()
+            for _ in range(200):
+                history.add(1.0, 1.0, 0.1)
+            with module.Progress(history, 1000) as bar:
+                for t in range(201, 301):
+                    clock[0] += 2.0
+                    history.add(2.0 - t / 200, 1.0, 0.003)
+                    bar.show()
+        found = [line for line in place.getvalue().splitlines() if " steps a second" in line]
+        assert len(found) == lines
+        if lines:
+            assert found[1] == "step 260/1000, loss 0.7000, lr 0.003, 0.5 steps a second, 0:24:40 left"
+    with redirect_stderr(Terminal()) as place, module.Progress(module.History(), 5, shown=False) as bar:
+        bar.show()
+    assert not place.getvalue()
+
+
+def np_train_with(module):
+    """np.train with History, RunFolder, Progress and so on of another byhand.io.run."""
+    made = build("np.train")
+    for name in ("History", "Progress", "Run", "RunFolder", "settings"):
+        setattr(made, name, getattr(module, name))
+    return made
+
+
+def through_the_loop(check):
+    """A check of the loop as a check of what it calls."""
+    @functools.wraps(check)
+    def invariant(module):
+        check(np_train_with(module))
+
+    return invariant
+
 
 
 def block_loss_and_grads(params, batch, rng):
@@ -461,12 +540,13 @@ def block_loss_and_grads(params, batch, rng):
 def a_nan_is_looked_for_where_it_must_come_out(module):
     """Layers are not asked at every step; the loss is, and with no loss to show it the gradients. Elsewhere they are."""
     params = {"block": filled(block_tree(), rng()), "out": init_linear(rng(), D, V, dtype=np.float64)}
+    state = optim.init_state(params)
     params["block"]["ff"]["W_1"][0, 0] = np.nan
     batches, rest = numbers(1, (2,)), (block_loss_and_grads, 1e-3)
     raises(ValueError, "W_1'.*holds nan", lambda: block_loss_and_grads(params, batches[0], None))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        raises(ValueError, "train_step: loss is nan", lambda: module.train_step(params, optim.init_state(params), batches, *rest))
+        raises(ValueError, "train_step: loss is nan", lambda: module.train_step(params, state, batches, *rest))
     raises(ValueError, "W_1'.*holds nan", lambda: block_loss_and_grads(params, batches[0], None))
 
     def without_loss(params, batch, rng):
@@ -479,25 +559,25 @@ def a_nan_is_looked_for_where_it_must_come_out(module):
 
 def torch_run(module, steps, net=None, **options):
     given = {"batch_at": tensors, "loss_fn": loss_fn, "schedule": rate, "evaluate": held_out_torch, "seed": 3,
-             "evaluate_every": 2, "clip": 0.3, "save_every": 3} | options
+             "evaluate_every": 2, "max_norm": 0.3, "save_every": 3} | options
     net = small_module() if net is None else net
     return module.train(net, given.pop("batch_at"), given.pop("loss_fn"), steps, given.pop("schedule"), **given)
 
 
 def torch_accumulates_over_tokens(module):
-    for clip in (None, 0.1, 1e3):
+    for max_norm in (None, 0.1, 1e3):
         found = []
         for batches in (tensors(1, (1, 4, 2)), whole(tensors(1, (1, 4, 2)))):
             net = small_module(p=0.0)
             optimizer = module.adamw(net)
             net.out.b.grad = torch.ones(V, dtype=torch.float64)  # of a step before
-            numbers = module.train_step(net, optimizer, batches, loss_fn, 0.1, clip=clip)
+            numbers = module.train_step(net, optimizer, batches, loss_fn, 0.1, max_norm=max_norm)
             found.append({"now": tree.from_torch(net), "state": module.optimizer_state(net, optimizer),
                           "loss": numbers[0].numpy(), "norm": numbers[1].numpy()})
         equal(*found, tol=1e-11)
         assert 0.2 < found[0]["norm"] < 1e3
         first = np.sqrt(sum(np.square(10 * m).sum() for m in arrays(found[0]["state"]["m"])))
-        near(first, min(clip or 1e3, found[0]["norm"]), "norms of the gradient that was used")
+        near(first, min(max_norm or 1e3, found[0]["norm"]), "norms of the gradient that was used")
 
 
 def a_stopped_torch_run_goes_on_to_the_last_bit(module):
@@ -523,6 +603,14 @@ def a_stopped_torch_run_goes_on_to_the_last_bit(module):
         raises(KeyboardInterrupt, "", lambda: torch_run(module, 8, batch_at=interrupted, folder=folder))
         assert checkpoints(folder)[-1] == 5
         equal(torch_run(module, 8, folder=folder), once)
+    with new_folder() as folder:
+        torch_run(module, 2, folder=folder, evaluate=None)
+        equal(torch_run(module, 4, folder=folder, evaluate=None), torch_run(module, 4, evaluate=None))
+    with new_folder() as folder:  # what was best before the stop is best after it
+        scores = iter(range(4))
+        worse = partial(torch_run, module, evaluate=lambda net: next(scores), folder=folder)
+        first = worse(2)
+        equal(worse(6).best, first.params)
 
 
 def the_halves_go_on_with_each_others_runs(module):
@@ -540,20 +628,6 @@ def the_halves_go_on_with_each_others_runs(module):
             one, two = (ours, theirs) if first == "np" else (theirs, ours)
             equal(one(4), run(np_train, 4, **options), tol=1e-12)
             equal(two(7), once, f"a run begun in {first} and one", 1e-12)
-
-
-def the_moments_fit_their_parameters(module):
-    """torch numbers parameters by group, and a tree names them."""
-    net = small_module(p=0.0)
-    optimizer = module.adamw(net)
-    equal(module.optimizer_state(net, optimizer), optim.init_state(small_params()))
-    source = rng()
-    state = {"t": np.array(4)} | {name: tree.map_tree(lambda x: source.random(x.shape), small_params()) for name in "mv"}
-    module.load_optimizer_state(net, optimizer, state)
-    equal(module.optimizer_state(net, optimizer), state)
-    assert len(optimizer.param_groups) == 2 and [g["weight_decay"] for g in optimizer.param_groups] == [0.01, 0.0]
-    module.train_step(net, optimizer, tensors(1), loss_fn, 0.1)
-    assert {int(s["step"]) for s in optimizer.state.values()} == {5}
 
 
 def evaluation_is_without_dropout_and_gradients(module):
@@ -598,13 +672,13 @@ def random_numbers_are_a_matter_of_seed_and_step(module):
 
 
 def the_options_reach_the_optimiser(module):
-    options = {"betas": (0.8, 0.9), "eps": 1e-3, "decay": 0.5, "exempt": ("inner",), "clip": None}
+    options = {"betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5, "exempt": ("inner",), "max_norm": None}
     ours = run(np_train, 5, loss_and_grads=without_dropout, **options)
     equal(torch_run(module, 5, small_module(p=0.0), **options), ours, "the halves", 1e-12)
     with new_folder() as folder:
         torch_run(module, 2, folder=folder, **options)
-        for says, change in (("betas", {"betas": (0.9, 0.9)}), ("eps", {"eps": 1e-8}), ("decay", {"decay": 0.1}),
-                             ("exempt", {"exempt": ()}), ("clip", {"clip": 1.0}), ("seed", {"seed": 1}), ("model", {"config": 2})):
+        for says, change in (("betas", {"betas": (0.9, 0.9)}), ("eps", {"eps": 1e-8}), ("weight_decay", {"weight_decay": 0.1}),
+                             ("exempt", {"exempt": ()}), ("max_norm", {"max_norm": 1.0}), ("seed", {"seed": 1}), ("model", {"config": 2})):
             raises(ValueError, f"{says} is .*, expected", lambda c=change: torch_run(module, 4, folder=folder, **options | c))
         raises(ValueError, "resume=True", lambda: torch_run(module, 4, folder=folder, resume=False, **options))
 
@@ -645,14 +719,17 @@ def autocast_computes_in_bfloat16_and_keeps_float32(module):
 def torch_refuses_wrong_input(module):
     net = small_module()
     optimizer = module.adamw(net)
-    for error, says, batches, f, clip in (
+    for error, says, batches, f, max_norm in (
         (TypeError, "train_step: batches is torch.Tensor", tensors(1)[0][0], loss_fn, None),
         (ValueError, "train_step: batches is empty", [], loss_fn, None),
         (ValueError, r"loss has shape \(2,\), expected \(\)", tensors(1), lambda *a: (torch.ones(2, requires_grad=True), 1), None),
-        (ValueError, "clip is 0", tensors(1), loss_fn, 0),
+        (TypeError, "loss is float, expected a torch tensor", tensors(1), lambda *a: (1.0, 1), None),
+        (TypeError, "loss_fn gave torch.Tensor, expected a mean loss and a weight", tensors(1), lambda *a: loss_fn(*a)[0], None),
+        (TypeError, "loss_fn gave 3 things", tensors(1), lambda *a: (*loss_fn(*a), 1), None),
+        (ValueError, "max_norm is 0", tensors(1), loss_fn, 0),
     ):
         with as_shipped():
-            raises(error, says, lambda b=batches, f=f, c=clip: module.train_step(net, optimizer, b, f, 0.1, clip=c))
+            raises(error, says, lambda b=batches, f=f, c=max_norm: module.train_step(net, optimizer, b, f, 0.1, max_norm=c))
     raises(ValueError, "seed is -1", lambda: torch_run(module, 2, seed=-1))
     with new_folder() as folder:
         def late(given, batch):
@@ -663,15 +740,36 @@ def torch_refuses_wrong_input(module):
         assert checkpoints(folder) == [3]
 
 
+def what_a_function_gave_is_looked_at(module):
+    for x in (2, np.float32(2), np.array(2.0), torch.tensor(2.0)):
+        assert module.number_from("f", "x", x) == 2.0 and type(module.number_from("f", "x", x)) is float
+    for error, says, x in ((TypeError, "f: x is str, expected a number", "2"), (TypeError, "f: x is bool", True),
+                           (TypeError, "f: x is NoneType", None), (ValueError, r"f: x has shape \(1,\)", np.ones(1)),
+                           (ValueError, "f: x is inf, expected a finite number", np.inf), (ValueError, "f: x is nan", np.nan)):
+        raises(error, says, lambda x=x: module.number_from("f", "x", x))
+    module.loss_answer("f", "g", (1.0, {}, 3), "a", "b", "c")
+    for error, says, found in ((TypeError, "f: g gave 2 things, expected 3: a, b, c", (1.0, {})), (TypeError, "f: g gave float", 1.0),
+                               (ValueError, "f: weight is 0", (1.0, {}, 0)), (ValueError, "f: loss is nan", (np.nan, {}, 1))):
+        raises(error, says, lambda found=found: module.loss_answer("f", "g", found, "a", "b", "c"))
+    module.not_empty("f", x=[0])
+    raises(ValueError, "f: x is empty", lambda: module.not_empty("f", x=[]))
+
+
 INVARIANTS = {
+    "check.trees": [what_a_function_gave_is_looked_at],
     "np.train": [accumulation_is_a_mean_over_tokens, a_step_is_clipped_adamw, in_place_is_the_same,
                  gradients_may_come_in_one_buffer, float32_stays_float32, steps_count_from_one, a_run_is_its_steps,
                  a_nan_is_looked_for_where_it_must_come_out,
                  a_stopped_run_goes_on_to_the_last_bit, an_interrupt_does_not_tear_a_step,
                  the_best_is_kept_and_patience_ends, checkpoints_come_when_they_should, other_runs_are_refused,
-                 wrong_input_is_refused, a_run_that_blows_up_leaves_the_last_checkpoint, a_bar_only_on_a_terminal],
+                 wrong_input_is_refused, a_run_that_blows_up_leaves_the_last_checkpoint],
+    "io.run": [tensors_become_numbers_now_and_then, progress_is_shown_where_it_is_read,
+               *map(through_the_loop, (steps_count_from_one, a_stopped_run_goes_on_to_the_last_bit,
+                                       the_best_is_kept_and_patience_ends, checkpoints_come_when_they_should,
+                                       other_runs_are_refused, wrong_input_is_refused,
+                                       a_run_that_blows_up_leaves_the_last_checkpoint))],
     "pt.train": [torch_accumulates_over_tokens, a_stopped_torch_run_goes_on_to_the_last_bit,
-                 the_halves_go_on_with_each_others_runs, the_moments_fit_their_parameters,
+                 the_halves_go_on_with_each_others_runs,
                  evaluation_is_without_dropout_and_gradients, random_numbers_are_a_matter_of_seed_and_step,
                  the_options_reach_the_optimiser, autocast_computes_in_bfloat16_and_keeps_float32,
                  torch_refuses_wrong_input],
@@ -679,121 +777,125 @@ INVARIANTS = {
 
 
 WRONG = [
-    M("np.train.train_step", "invariant", "mean of means",
-      "float(w)\n        share = float(w)", "1\n        share = 1"),
+    M("np.train.train_step", "invariant", "mean of means", "total += float(w)\n        share = float(w)", "total += 1\n        share = 1"),
     M("np.train.train_step", "invariant", "a sum of micro-batches", "mean + share * (x - mean)", "mean + x"),
     M("np.train.train_step", "invariant", "the last micro-batch alone", "mean + share * (x - mean)", "x"),
-    M("np.train.train_step", "invariant", "the loss of the last micro-batch",
-      "loss += share * (float(L) - loss)", "loss = float(L)"),
-    M("np.train.train_step", "invariant", "a loss that is no number let through",
-      '        guard.number("train_step", loss=float(L))\n', ""),
-    M("np.train.train_step", "invariant", "every layer asked at every step",
-      "with guard.values_trusted():", "if True:"),
+    M("np.train.train_step", "invariant", "the loss of the last micro-batch", "loss += share * (float(L) - loss)", "loss = float(L)"),
+    M("np.train.train_step", "invariant", "every layer asked at every step", "with ValuesTrusted():", "if True:"),
     M("np.train.train_step", "invariant", "each micro-batch clipped",
-      ", batch, rng)\n", ", batch, rng)\n        g = clip_by_global_norm(g, clip or 1e9)[0]\n"),
-    M("np.train.train_step", "invariant", "not clipped",
-      "sys.float_info.max if clip is None else clip", "sys.float_info.max"),
-    M("np.train.train_step", "invariant", "clipped when nobody asked",
-      "sys.float_info.max if clip is None else clip", "clip or 0.1"),
+      "L, g, w = found\n", "L, g, w = found\n        g = clip_by_global_norm(g, max_norm)[0]\n"),
+    M("np.train.train_step", "invariant", "not clipped", "(grads, max_norm)", "(grads, None)"),
+    M("np.train.train_step", "invariant", "clipped when nobody asked", "(grads, max_norm)", "(grads, max_norm or 0.1)"),
     M("np.train.train_step", "invariant", "norm after clipping",
-      "    update = adamw_step_ if", "    norm = min(norm, clip or norm)\n    update = adamw_step_ if"),
-    M("np.train.train_step", "invariant", "betas exchanged",
-      "lr, *betas, eps, decay, mask)", "lr, *betas[::-1], eps, decay, mask)"),
-    M("np.train.train_step", "invariant", "everything decays",
-      "lr, *betas, eps, decay, mask)", "lr, *betas, eps, decay, None)"),
-    M("np.train.train_step", "invariant", "eps and decay exchanged",
-      "lr, *betas, eps, decay, mask)", "lr, *betas, decay, eps, mask)"),
+      "    update = adamw_step_ if", "    norm = min(norm, max_norm or norm)\n    update = adamw_step_ if"),
+    M("np.train.train_step", "invariant", "betas exchanged", "lr, betas, eps, ", "lr, betas[::-1], eps, "),
+    M("np.train.train_step", "invariant", "everything decays", "weight_decay, mask)", "weight_decay, None)"),
+    M("np.train.train_step", "invariant", "ε and decay exchanged", "eps, weight_decay, mask)", "weight_decay, eps, mask)"),
     M("np.train.train_step", "invariant", "in place whatever was asked",
       "adamw_step_ if inplace else adamw_step", "adamw_step_"),
     M("np.train.train_step", "invariant", "never in place", "adamw_step_ if inplace else adamw_step", "adamw_step"),
     M("np.train.train_step", "invariant", "gradients not copied",
       "g if len(batches) == 1 else map_tree(np.copy, g)", "g"),
     M("np.train.train_step", "invariant", "share as a NumPy number makes float64",
-      "        share = float(w) / total", "        share = np.float64(w) / np.float64(total)"),
-    M("np.train.train_step", "invariant", "an array taken apart", '    guard.batches("train_step", batches)\n', ""),
-    M("np.train.train_step", "invariant", "weight 0 divides",
-      '        guard.number("train_step", low=0, weight=w)\n', ""),
-    M("np.train.train_step", "invariant", "a loss that is no number",
-      '        guard.number("train_step", loss=float(L))\n', ""),
+      "share = float(w) / total", "share = np.float64(w) / np.float64(total)"),
+    M("np.train.train_step", "invariant", "an array taken apart", "batches: list | tuple", "batches"),
+    M("np.train.train_step", "invariant", "no micro-batch at all", '    not_empty("train_step", batches=batches)\n', ""),
+    M("np.train.train_step", "invariant", "whatever the loss function gave",
+      '        loss_answer("train_step", "loss_and_grads", found, "a mean loss", "its gradients", "a weight")\n', ""),
     # the loop
-    M("np.train.train", "invariant", "rate stepped by micro-batch",
-      "lr, rng = schedule(step), np", "lr, rng = [schedule(step) for _ in batch_at(step)][0], np"),
-    M("np.train.train", "invariant", "rate of the step before",
-      "lr, rng = schedule(step), np", "lr, rng = schedule(max(1, step - 1)), np"),
-    M("np.train.loop", "invariant", "steps counted from 0", "step_at(t + 1), strict=True", "step_at(t), strict=True"),
+    M("np.train.train", "invariant", "rate stepped by micro-batch", " schedule(step)), batch_at(step)",
+      " [schedule(step) for _ in batch_at(step)][0]), batch_at(step)"),
+    M("np.train.train", "invariant", "rate of the step before", " schedule(step))", " schedule(max(1, step - 1)))"),
+    M("np.train.train", "invariant", "steps counted from 0", "step = history.steps + 1", "step = history.steps"),
     M("np.train.train", "invariant", "resumed: rate starts again",
-      "    def step_at(step):\n", "    begun = []\n\n    def step_at(step):\n        begun.append(step)\n",
-      "lr, rng = schedule(step), np", "lr, rng = schedule(len(begun)), np"),
+      "    with Progress(", "    begun = history.steps\n    with Progress(", " schedule(step))", " schedule(step - begun))"),
     M("np.train.train", "invariant", "resumed: dropout starts again",
-      "    def step_at(step):\n        lr, rng = schedule(step), np.random.default_rng([seed, step]",
-      "    rng = np.random.default_rng(seed)\n\n    def step_at(step):\n        lr = schedule(step"),
+      "    with Progress(", "    rng = np.random.default_rng(seed)\n    with Progress(",
+      "                rng = np.random.default_rng([seed, step])\n", ""),
     M("np.train.train", "invariant", "the same dropout at every step",
       "np.random.default_rng([seed, step])", "np.random.default_rng([seed, 1])"),
     M("np.train.train", "invariant", "no seed for dropout",
       "np.random.default_rng([seed, step])", "np.random.default_rng([0, step])"),
     M("np.train.train", "invariant", "no dropout", "mask=mask, rng=rng, inplace", "mask=mask, rng=None, inplace"),
-    M("np.train.train", "invariant", "resumed: moments start again", "        state.update(moments)\n", ""),
+    M("np.train.train", "invariant", "resumed: moments start again",
+      "        params, state, best = saved", "        params, _, best = saved"),
     M("np.train.train", "invariant", "resumed: parameters start again",
-      "        map_tree(np.copyto, params, saved)\n", ""),
-    M("np.train.loop", "invariant", "resumed: no history",
-      "            history[name] += values.tolist()", "            history[name] += [0.0] * len(values)"),
-    M("np.train.loop", "invariant", "resumed: best forgotten", 'saved.trees.get("best")\n', "None\n"),
-    M("np.train.train", "invariant", "the caller's parameters trained", "map_tree(np.copy, params)", "params"),
-    M("np.train.train", "invariant", "everything decays in a run", "mask = decay_mask(params, exempt)", "mask = None"),
-    M("np.train.train", "invariant", "exempt forgotten",
-      "mask = decay_mask(params, exempt)", "mask = decay_mask(params)"),
-    M("np.train.loop", "invariant", "best is an alias of what is trained",
-      "best = map_tree(np.copy, params_now())", "best = params_now()"),
-    M("np.train.loop", "invariant", "best is the last", "if score < min(scores, default=math.inf):", "if True:"),
-    M("np.train.loop", "invariant", "an equal score is better",
-      "if score < min(scores, default=math.inf):", "if score <= min(scores, default=math.inf):"),
-    M("np.train.loop", "invariant", "better than the last one is best",
-      "if score < min(scores, default=math.inf):", "if score < (scores or [math.inf])[-1]:"),
-    M("np.train.loop", "invariant", "the run gives the last as best",
-      "best or params_now(), arrays())", "params_now(), arrays())"),
-    M("np.train.loop", "invariant", "patience counts every evaluation", "- 1 - scores.index(min(scores)) >=", ">"),
-    M("np.train.loop", "invariant", "patience ends one too late",
-      "scores.index(min(scores)) >= patience", "scores.index(min(scores)) > patience"),
-    M("np.train.loop", "invariant", "patience as steps",
-      "len(scores) - 1 - scores.index(min(scores))", 't - history["evaluated_at"][scores.index(min(scores))]'),
-    M("np.train.loop", "invariant", "evaluated at step 0", "if evaluate and t and t %", "if evaluate and t %"),
-    M("np.train.loop", "invariant", "evaluated again when resumed", ' and history["evaluated_at"][-1:] != [t]:', ":"),
-    M("np.train.loop", "invariant", "an interrupted evaluation is lost",
-      "                    score = float",
-      '                    history["evaluated_at"].append(t)\n                    score = float',
-      '                        history["evaluated_at"].append(t)\n                        ',
-      "                        "),
-    M("np.train.loop", "invariant", "an interrupted step is torn",
-      "                with InterruptsHeld():\n                    for",
-      "                if True:\n                    for"),
-    M("np.train.loop", "invariant", "Ctrl-C writes nothing", ":\n        save()\n", ":\n"),
-    M("np.train.loop", "invariant", "Ctrl-C swallowed", ")\n        raise\n", ")\n"),
-    M("np.train.loop", "invariant", "nothing written at the end", "        raise\n    save()\n", "        raise\n"),
-    M("np.train.loop", "invariant", "written whenever something is raised",
-      "    except KeyboardInterrupt:", "    except BaseException:"),
-    M("np.train.loop", "invariant", "written at every step", "if t % save_every == 0:", "if True:"),
-    M("np.train.loop", "invariant", "all are kept", '{"config": config}, keep)', '{"config": config}, 99)'),
-    M("np.train.loop", "invariant", "config not written", '{"config": config}, keep)', "{}, keep)"),
-    M("np.train.loop", "invariant", "config not compared", '"state": state_now()}, config)', '"state": state_now()})'),
-    M("np.train.settings", "invariant", "options not compared", 'return options | {"model"', 'return {"model"'),
-    M("np.train.loop", "invariant", "another model loaded", '{"params": params_now(), "state": state_now()}', "None"),
-    M("np.train.loop", "invariant", "a new run over an old one", "        if not resume:\n", "        if False:\n"),
-    M("np.train.loop", "invariant", "a checkpoint without history",
-      'past.keys() != HISTORY.keys() or len(past["loss"]) != saved.step', "False"),
-    M("np.train.loop", "invariant", "a longer run than was asked for",
-      "        if saved.step > steps:\n", "        if False:\n"),
-    M("np.train.loop", "invariant", "infinite losses go on", "if not math.isfinite(x):", "if math.isnan(x):"),
-    M("np.train.loop", "invariant", "written before it is looked at", ":\n        settle()\n", ":\n"),
-    M("np.train.loop", "invariant", "looked at only at the end", "0:\n                    settle()\n", "0:\n"),
-    M("np.train.loop", "invariant", "a bar in every log", "disable=None", "disable=False"),
-    M("np.train.loop", "invariant", "no bar", "disable=None", "disable=True"),
-    M("np.train.loop", "invariant", "a bar without the loss", "bar.set_postfix(", "dict("),
-    M("np.train.loop", "invariant", "a score that is no number",
-      '                    guard.number("train", evaluation=score)\n', ""),
-    M("np.train.loop", "invariant", "patience with nothing to wait for", "or evaluate is None):", "or False):"),
-    M("np.train.loop", "invariant", "sizes not checked",
-      'guard.count("train", steps=steps, evaluate_every=evaluate_every, save_every=save_every, keep=keep)', "pass"),
-    M("np.train.train", "invariant", "seed not checked", 'guard.count("train", low=0, seed=seed)', "pass"),
+      "        params, state, best = saved", "        _, state, best = saved"),
+    M("np.train.train", "invariant", "resumed: best forgotten", "        params, state, best = saved", "        params, state, _ = saved"),
+    M("np.train.train", "invariant", "the caller's parameters trained", "map_tree(np.copy, params), init", "params, init"),
+    M("np.train.train", "invariant", "everything decays in a run", "decay_mask(params, exempt), None", "None, None"),
+    M("np.train.train", "invariant", "exempt forgotten", "decay_mask(params, exempt)", "decay_mask(params)"),
+    M("np.train.train", "invariant", "best is an alias of what is trained", " best = map_tree(np.copy, params)\n", " best = params\n"),
+    M("np.train.train", "invariant", "best is the last", "if history.evaluated(score):", "if history.evaluated(score) or True:"),
+    M("np.train.train", "invariant", "the run gives the last as best", "best or params, history", "params, history"),
+    M("np.train.train", "invariant", "an interrupted step is torn",
+      "with InterruptsHeld():  # a step", "if True:  # a step"),
+    M("np.train.train", "invariant", "Ctrl-C writes nothing",
+      "        except KeyboardInterrupt:\n            run.save(history, params, state, best)\n", "        except KeyboardInterrupt:\n"),
+    M("np.train.train", "invariant", "Ctrl-C swallowed", "            raise\n    run", "            pass\n    run"),
+    M("np.train.train", "invariant", "nothing written at the end",
+      "            raise\n    run.save(history, params, state, best)\n", "            raise\n"),
+    M("np.train.train", "invariant", "written whenever something is raised",
+      "except KeyboardInterrupt:", "except BaseException:"),
+    M("np.train.train", "invariant", "written at every step", "if run.is_due(history):", "if True:"),
+    M("np.train.train", "invariant", "a score that is no number",
+      'number_from("train", f"evaluation after step {history.steps}", evaluate(params))', "evaluate(params)"),
+    M("np.train.train", "invariant", "a rate that is no number",
+      'number_from("train", f"schedule({step})", schedule(step))', "schedule(step)"),
+    M("np.train.train", "invariant", "patience with nothing to wait for", "and evaluate is None:", "and False:"),
+    M("np.train.train", "invariant", "seed not checked", "seed: Index", "seed"),
+    M("np.train.train", "invariant", "a rate for a schedule", "schedule: Callable", "schedule"),
+    # what the loop calls
+    M("io.run.RunFolder.resume", "invariant", "no history",
+      "extend(values.tolist())", "extend([0.0] * len(values))"),
+    M("io.run.RunFolder.resume", "invariant", "config not compared", ", self.settings)", ")"),
+    M("io.run.RunFolder.resume", "invariant", "another model loaded", '{"params": params, "state": state}', "None"),
+    M("io.run.RunFolder.resume", "invariant", "a new run over an old one", "if not resume:", "if False:"),
+    M("io.run.RunFolder.resume", "invariant", "a checkpoint without history",
+      'past.keys() != KEYS.keys() or len(past["loss"]) != saved.step', "False"),
+    M("io.run.RunFolder.resume", "invariant", "a longer run than was asked for", "if saved.step > steps:", "if False:"),
+    M("io.run.RunFolder.__init__", "invariant", "a folder that cannot be used is found too late",
+      "            prepare_folder(folder)\n", "            pass\n"),
+    M("io.run.RunFolder.resume", "invariant", "a best that must be there", "saved.trees.get(part, {})", "saved.trees[part]"),
+    M("io.run.RunFolder.save", "invariant", "all are kept", ", self.keep)", ", 99)"),
+    M("io.run.RunFolder.save", "invariant", "config not written", '{"config": self.settings}', "{}"),
+    M("io.run.RunFolder.save", "invariant", "history forgotten", ', "history": history.arrays()', ""),
+    M("io.run.RunFolder.is_due", "invariant", "after as many steps as are kept", "% self.save_every", "% self.keep"),
+    M("io.run.settings", "invariant", "options not compared", 'return options | {"model"', 'return {"model"'),
+    M("io.run.History.evaluated", "invariant", "an equal score is better", "score < min(", "score <= min("),
+    M("io.run.History.evaluated", "invariant", "better than the last one is best",
+      "min(self.evaluation[:-1], default=math.inf)", "([math.inf] + self.evaluation)[-2]"),
+    M("io.run.History.is_stale", "invariant", "patience counts every evaluation",
+      " - 1 - self.evaluation.index(min(self.evaluation)) >=", " >"),
+    M("io.run.History.is_stale", "invariant", "patience ends one too late", ">= patience", "> patience"),
+    M("io.run.History.is_stale", "invariant", "patience as steps", "len(self.evaluation) - 1 - self.evaluation.index(",
+      "self.steps - self.evaluated_at[0] - self.evaluation.index("),
+    M("io.run.History.is_due", "invariant", "evaluated at step 0", "self.steps == 0 or ", ""),
+    M("io.run.History.is_due", "invariant", "evaluated again when resumed",
+      " or self.evaluated_at[-1:] == [self.steps]", ""),
+    M("io.run.History.is_due", "invariant", "evaluated before it is looked at", "        self.look()\n", ""),
+    M("io.run.History.look", "invariant", "infinite losses go on", "not math.isfinite(values[t])", "math.isnan(values[t])"),
+    M("io.run.History.look", "invariant", "norms not looked at", ', ("norm", self.norm)):', ",):"),
+    M("io.run.History.arrays", "invariant", "written before it is looked at", "        self.look()\n", ""),
+    M("io.run.History.add", "invariant", "looked at only at the end", "if self.steps % LOOK == 0:", "if False:"),
+    M("io.run.History.add", "invariant", "looked at at every step", "if self.steps % LOOK == 0:", "if True:"),
+    M("io.run.Progress.__init__", "invariant", "a bar in every log", "disable=not (shown and self.file.isatty())", "disable=False"),
+    M("io.run.Progress.__init__", "invariant", "no bar", "disable=not (shown and self.file.isatty())", "disable=True"),
+    M("io.run.Progress.__init__", "invariant", "lines kept in a notebook", " and not in_notebook", ""),
+    M("io.run.Progress.__init__", "invariant", "every process shows one", "not (shown and self.file.isatty())", "not self.file.isatty()"),
+    M("io.run.Progress.__init__", "invariant", "the rate of steps that another process took", "history.steps, sys.stderr", "0, sys.stderr"),
+    M("io.run.Progress.show", "invariant", "a bar without the loss", "self.bar.set_postfix(", "dict("),
+    M("io.run.Progress.show", "invariant", "a line a step", "- self.last >= MINUTE", "- self.last > 0"),
+    M("io.run.Progress.show", "invariant", "a line a step after the first minute", "            self.last = now\n", ""),
+    M("io.run.Progress.line", "invariant", "time gone for time left", "(self.steps - t) / rate", "seconds"),
+    # what a caller's function gave
+    M("check.trees.number_from", "invariant", "text as a number", "isinstance(x, str | bool) or ", ""),
+    M("check.trees.number_from", "invariant", "an array of one as a number", 'if shape := getattr(x, "shape", ()):', "if shape := ():"),
+    M("check.trees.number_from", "invariant", "infinity as a number", "not math.isfinite(x := float(x))", "math.isnan(x := float(x))"),
+    M("check.trees.loss_answer", "invariant", "two things unpacked into three", " or len(found) != len(parts):", ":"),
+    M("check.trees.loss_answer", "invariant", "weight 0 divides", "<= 0:", "< 0:"),
+    M("check.trees.loss_answer", "invariant", "a loss that is no number", '    number_from(where, "loss", found[0])\n', ""),
+    M("check.trees.not_empty", "invariant", "nothing is enough", "if not x:", "if x is None:"),
     # pt.train
     M("pt.train.train_step", "invariant", "mean of means",
       "* weight\n            loss", "* 1\n            loss",
@@ -805,55 +907,47 @@ WRONG = [
     M("pt.train.train_step", "invariant", "gradients zeroed at every micro-batch",
       "            with _autocast", "            optimizer.zero_grad()\n            with _autocast"),
     M("pt.train.train_step", "invariant", "each leaf clipped by its own norm",
-      "        scale = scale * (clip / norm).clamp(max=1.0",
-      "        for g in grads:\n            g.mul_((clip / (g.norm() * scale)).clamp(max=1.0)"),
-    M("pt.train.train_step", "invariant", "not clipped", "    if clip is not None:\n", "    if False:\n"),
+      "        scale = scale * (max_norm / norm).clamp(max=1.0",
+      "        for g in grads:\n            g.mul_((max_norm / (g.norm() * scale)).clamp(max=1.0)"),
+    M("pt.train.train_step", "invariant", "not clipped", "    if max_norm is not None:\n", "    if False:\n"),
     M("pt.train.train_step", "invariant", "small gradients scaled up", ".clamp(max=1.0)", ""),
     M("pt.train.train_step", "invariant", "the loss as a sum",
       "return totals[0] / totals[1], norm", "return totals[0], norm"),
     M("pt.train.train_step", "invariant", "norm before the division",
       "return totals[0] / totals[1], norm", "return totals[0] / totals[1], norm / scale"),
-    M("pt.train.train", "invariant", "dropout stays on in evaluations", "        learner.eval()\n", ""),
-    M("pt.train.train", "invariant", "dropout stays off after the first evaluation",
-      ")\n        learner.train()\n", ")\n"),
-    M("pt.train.train", "invariant", "trained as it came, in eval mode",
-      "            learner.train()\n            ", "            "),
+    M("pt.train.train_step", "invariant", "an array taken apart", "batches: list | tuple", "batches"),
+    M("pt.train.train_step", "invariant", "no micro-batch at all", '    not_empty("train_step", batches=batches)\n', ""),
+    M("pt.train.train_step", "invariant", "any limit", "max_norm: Positive | None", "max_norm"),
+    M("pt.train._parts", "invariant", "a loss a token", "if found[0].shape != ():", "if False:"),
+    M("pt.train._parts", "invariant", "a number without a graph", "if not isinstance(found[0], Tensor):", "if False:"),
+    M("pt.train._parts", "invariant", "a loss alone", "or len(found) != 2:", "or False:"),
+    M("pt.train._evaluation", "invariant", "dropout stays on in evaluations", "    learner.eval()\n", ""),
+    M("pt.train._evaluation", "invariant", "dropout stays off after the first evaluation", "    learner.train()\n", ""),
+    M("pt.train.train", "invariant", "trained as it came, in eval mode", "            learner.train()\n", ""),
     M("pt.train.train", "invariant", "left in training mode", "        module.train(mode)", "        pass"),
-    M("pt.train.train", "invariant", "evaluation builds a graph", "torch.no_grad(), ", ""),
-    M("pt.train.train", "invariant", "evaluation without autocast", ", _autocast(module, autocast)", ""),
+    M("pt.train._evaluation", "invariant", "evaluation builds a graph", "torch.no_grad(), ", ""),
+    M("pt.train._evaluation", "invariant", "evaluation without autocast", ", _autocast(learner, autocast)", ""),
     M("pt.train._autocast", "invariant", "no autocast", "enabled=dtype is not None", "enabled=False"),
     M("pt.train._autocast", "invariant", "float16 without a scale",
       "if dtype not in (None, torch.bfloat16):", "if False:"),
     M("pt.train.train", "invariant", "the model itself in bfloat16",
       "    runner = torch.compile(module)", "    module.to(autocast or place)\n    runner = torch.compile(module)"),
     M("pt.train.train", "invariant", "resumed: dropout starts again",
-      "        source = np", "        step -= step0[0]\n        source = np",
-      "    def step_at(step):\n", "    step0 = []\n\n    def step_at(step):\n        step0.append(step - 1)\n"),
+      "    runner = torch", "    begun = history.steps\n    runner = torch", "[seed, step, rank]", "[seed, step - begun, rank]"),
     M("pt.train.train", "invariant", "no seed",
-      "        torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))\n", ""),
+      "                torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))\n", ""),
     M("pt.train.train", "invariant", "the same dropout at every step", "[seed, step, rank]", "[seed, 0, rank]"),
     M("pt.train.train", "invariant", "the caller's random state used up",
-      'torch.random.fork_rng([place] if place.type == "cuda" else []', "nullcontext("),
+      'torch.random.fork_rng([place] if place.type == "cuda" else [])', "nullcontext()"),
     M("pt.train.train", "invariant", "resumed: moments start again",
-      "        load_optimizer_state(module, optimizer, state)\n", ""),
+      '        load_optimizer_state(module, optimizer, saved.state)\n', ""),
     M("pt.train.train", "invariant", "resumed: parameters start again",
       "        module.load_state_dict(", "        str("),
-    M("pt.train.load_optimizer_state", "invariant", "moments in the order of the module",
-      '[names[p] for group in optimizer.param_groups for p in group["params"]]', "list(names.values())"),
-    M("pt.train.load_optimizer_state", "invariant", "moments exchanged",
-      '"exp_avg": m[x], "exp_avg_sq": v[x]', '"exp_avg": v[x], "exp_avg_sq": m[x]'),
-    M("pt.train.load_optimizer_state", "invariant", "t starts again", 't = float(state["t"])', "t = 0.0"),
-    M("pt.train.optimizer_state", "invariant", "t not saved",
-      'max(int(s.get("step", 0)) for _, s in held.values())', "0"),
-    M("pt.train.optimizer_state", "invariant", "no moments before the first step",
-      "s.get(theirs, torch.zeros_like(p))", "s[theirs]"),
-    M("pt.train.train", "invariant", "betas forgotten", "*betas, eps, decay, ", "eps=eps, decay=decay, exempt="),
-    M("pt.train.train", "invariant", "exempt forgotten", "decay, exempt)", "decay)"),
+    M("pt.train.train", "invariant", "resumed: best forgotten", "best = saved.best", "best = None"),
+    M("pt.train.train", "invariant", "Ctrl-C writes nothing", "        run.save(history, *trees(), best)\n        raise", "        raise"),
+    M("pt.train.train", "invariant", "betas forgotten", "0.0, betas, eps, weight_decay, ", "0.0, eps=eps, weight_decay=weight_decay, exempt="),
+    M("pt.train.train", "invariant", "exempt forgotten", "weight_decay, exempt)\n\n", "weight_decay)\n\n"),
     M("pt.train.train", "invariant", "options not compared",
-      ", seed=seed, clip=clip, betas=betas, eps=eps, decay=decay, exempt=exempt", ""),
-    M("pt.train.train_step", "invariant", "an array taken apart", '    guard.batches("train_step", batches)\n', ""),
-    M("pt.train.train_step", "invariant", "a loss a token",
-      '            guard.shape("train_step", "loss", loss.shape, ())\n', ""),
-    M("pt.train.train_step", "invariant", "any clip", '        guard.number("train_step", low=0, clip=clip)\n', ""),
-    M("pt.train.train", "invariant", "any seed", '    guard.count("train", low=0, seed=seed)\n', ""),
+      ", seed=seed, max_norm=max_norm, betas=betas, eps=eps, weight_decay=weight_decay, exempt=exempt)", ")"),
+    M("pt.train.train", "invariant", "any seed", "seed: Index", "seed"),
 ]

@@ -42,6 +42,7 @@ from byhand.check.rules import (
     squares_add_up,
 )
 from byhand.check.signature import checked
+from byhand.check.trees import loss_answer, not_empty, number_from, optimiser_trees, same_trees
 from byhand.check.values import Logits
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among",
     "kv_fits", "less_than", "masks_agree", "multiple_of", "names", "needs", "prompts_fit", "repeats_to",
     "same_shape", "squares_add_up",
+    "loss_answer", "not_empty", "number_from", "optimiser_trees", "same_trees",
 ]

@@ -6,7 +6,8 @@ from byhand.check.arrays import ArrayOf
 from byhand.check.numbers import kind_of
 
 CALLED = {"numpy.random._generator.Generator": "a NumPy Generator", "torch._C.Generator": "a torch Generator",
-          "torch.Generator": "a torch Generator", "dict": "a dict", "str": "text"}
+          "torch.Generator": "a torch Generator", "dict": "a dict", "str": "text",
+          "list": "a list", "tuple": "a tuple", "typing.SupportsFloat": "a number"}
 
 
 class Optional:

@@ -1,49 +1,60 @@
 """Chapter 11: torch's optimisers with the decay groups of the NumPy half, and the same learning rates by step."""
 
+from collections.abc import Iterable
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from byhand import guard
+from byhand.check import NonNegative, Positive, checked
 from byhand.np.optim import (
     EXEMPT,
+    Betas,
     constant,
     decay_mask,
     warmup_cosine,
     warmup_inverse_sqrt,
     warmup_linear,
 )
-from byhand.tree import flatten, unflatten
+from byhand.tree import flatten, from_torch, to_torch, unflatten
 
-__all__ = ["adamw", "clip_by_global_norm", "constant", "decay_mask", "parameter_groups", "set_lr", "warmup_cosine",
-           "warmup_inverse_sqrt", "warmup_linear"]
+__all__ = ["adamw", "clip_by_global_norm", "constant", "decay_mask", "load_optimizer_state",
+           "optimizer_state", "parameter_groups", "set_lr", "warmup_cosine", "warmup_inverse_sqrt", "warmup_linear"]
 
 
-def parameter_groups(module: nn.Module, decay: float, exempt: tuple[str, ...] = EXEMPT) -> list[dict]:
-    """Two groups for a torch optimiser: what `decay_mask` marks with weight_decay = `decay`, and the rest with 0."""
-    guard.within("parameter_groups", 0, float("inf"), decay=decay)
-    named = dict(module.named_parameters())
+@checked
+def parameter_groups(
+    parameters: nn.Module | dict | Iterable, weight_decay: NonNegative = 0.01, exempt: tuple[str, ...] = EXEMPT
+) -> list[dict]:
+    """Two groups for a torch optimiser: what `decay_mask` marks, with this `weight_decay`, and the rest with 0.
+
+    `parameters` is a module, a tree of parameters, `module.named_parameters()`, or a list of parameters. Those of a
+    list have no names that `exempt` could be compared with: of them all with two axes or more decay.
+    """
+    named = _named("parameter_groups", parameters)
     mask = flatten(decay_mask(unflatten(named), exempt))
-    return [{"params": [p for name, p in named.items() if mask[name] is on], "weight_decay": decay if on else 0.0}
-            for on in (True, False)]
+    return [{"params": [p for name, p in named.items() if mask[name] is on], "weight_decay": decay}
+            for on, decay in ((True, weight_decay), (False, 0.0))]
 
 
+@checked
 def adamw(
-    module: nn.Module,
-    lr: float = 1e-3,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
-    decay: float = 0.01,
+    parameters: nn.Module | dict | Iterable,
+    lr: NonNegative = 1e-3,
+    betas: Betas = (0.9, 0.999),
+    eps: Positive = 1e-8,
+    weight_decay: NonNegative = 0.01,
     exempt: tuple[str, ...] = EXEMPT,
 ) -> torch.optim.AdamW:
-    """AdamW over the two groups; on a GPU one fused kernel updates all parameters."""
-    fused = all(p.is_cuda for p in module.parameters())
-    return torch.optim.AdamW(parameter_groups(module, decay, exempt), lr=lr, betas=(beta1, beta2), eps=eps, fused=fused)
+    """AdamW over the two groups of `parameter_groups`; on a GPU one fused kernel updates all parameters."""
+    groups = parameter_groups(parameters, weight_decay, exempt)
+    fused = all(p.is_cuda for group in groups for p in group["params"])
+    return torch.optim.AdamW(groups, lr=lr, betas=betas, eps=eps, fused=fused)
 
 
-def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
+@checked
+def set_lr(optimizer: torch.optim.Optimizer, lr: NonNegative) -> None:
     """The same rate for every group, written before each step: a schedule is a plain function of the step."""
-    guard.within("set_lr", 0, float("inf"), lr=lr)
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):
             group["lr"].fill_(lr)  # a compiled step holds on to the tensor
@@ -51,7 +62,58 @@ def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
             group["lr"] = lr
 
 
-def clip_by_global_norm(module: nn.Module, limit: float) -> Tensor:
-    """Scale the gradients of `module`, in place, so that their joint norm is at most `limit`; the norm before that."""
-    guard.number("clip_by_global_norm", low=0, limit=limit)
-    return nn.utils.clip_grad_norm_(module.parameters(), limit)
+@checked
+def clip_by_global_norm(grads: nn.Module | dict | Iterable, max_norm: Positive | None) -> Tensor:
+    """Scale gradients, in place, so that their joint norm is at most `max_norm`; the norm before that.
+
+    `grads` is a module or its parameters, whose gradients are meant, or a tree of gradients. As everywhere in torch, a
+    norm that the dtype cannot hold is infinite. Without `max_norm` it is only measured.
+    """
+    if isinstance(grads, dict):
+        found = list(_flat(grads).values())
+    else:
+        found = [p.grad for p in _named("clip_by_global_norm", grads).values() if p.grad is not None]
+    norm = nn.utils.get_total_norm(found)
+    if found and max_norm is not None:
+        torch._foreach_mul_(found, (max_norm / norm).clamp(max=1.0))  # (11.34), without waiting for a GPU
+    return norm
+
+
+@checked
+def optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict:
+    """The {t, m, v} of an AdamW as the NumPy half has it: arrays, in the tree of the parameters."""
+    held = {name: (p, optimizer.state.get(p, {})) for name, p in module.named_parameters()}
+    return {"t": np.array(max(int(s.get("step", 0)) for _, s in held.values()))} | {
+        ours: from_torch({name: s.get(theirs, torch.zeros_like(p)) for name, (p, s) in held.items()})
+        for ours, theirs in (("m", "exp_avg"), ("v", "exp_avg_sq"))}
+
+
+@checked
+def load_optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer, state: dict) -> None:
+    """The inverse of `optimizer_state`; torch numbers the parameters group by group."""
+    names = {p: name for name, p in module.named_parameters()}
+    order = [names[p] for group in optimizer.param_groups for p in group["params"]]
+    m, v = (flatten(to_torch(state[name])) for name in "mv")
+    t = float(state["t"])
+    moments = {i: {"step": torch.tensor(t), "exp_avg": m[x], "exp_avg_sq": v[x]} for i, x in enumerate(order)}
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})
+
+
+def _flat(tree: dict) -> dict[str, Tensor]:
+    """A tree, or what is flat already, such as a state_dict."""
+    return tree if any("." in name for name in tree) else flatten(tree)
+
+
+def _named(where: str, parameters) -> dict[str, Tensor]:
+    """Path → parameter, of whatever a torch optimiser would take, and of a tree."""
+    if isinstance(parameters, nn.Module):
+        return dict(parameters.named_parameters())
+    if isinstance(parameters, dict):
+        return _flat(parameters)
+    if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+        raise TypeError(f"{where}: parameters is {type(parameters).__name__}, expected a module, a tree or a list")
+    pairs = [x if isinstance(x, tuple) else (f"{i}", x) for i, x in enumerate(parameters)]
+    for name, p in pairs:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"{where}: parameters holds {type(p).__name__} at {name}, expected a tensor")
+    return dict(pairs)

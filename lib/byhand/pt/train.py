@@ -19,27 +19,30 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from byhand import guard, pt, tree
+from byhand import pt, tree
+from byhand.check import Index, NonNegative, Positive, Size, checked, not_empty, number_from
+from byhand.check.numbers import kind_of
 from byhand.config import ModelConfig
-from byhand.np.optim import EXEMPT, warmup_cosine
-from byhand.np.train import Run, loop, settings
+from byhand.io.checkpoint import InterruptsHeld
+from byhand.io.run import History, Progress, Run, RunFolder, settings
+from byhand.np.optim import EXEMPT, Betas, warmup_cosine
 from byhand.pt.loss import bits, cross_entropy
 from byhand.pt.model import Decoder
-from byhand.pt.optim import adamw, set_lr
-from byhand.text import CharTokenizer
+from byhand.pt.optim import adamw, load_optimizer_state, optimizer_state, set_lr
 
-FLAGS = {"steps": 500, "batch": 32, "micro": 1, "n": 64, "d": 64, "heads": 4, "layers": 2, "every": 100, "seed": 0,
-         "rate": 3e-3, "dropout": 0.0}
+FLAGS = {"steps": 500, "batch": 32, "micro": 1, "context": 64, "width": 64, "heads": 4, "layers": 2, "every": 100,
+         "seed": 0, "rate": 3e-3, "dropout": 0.0}
 
 
+@checked
 def train_step(
     module: nn.Module,
     optimizer: torch.optim.Optimizer,
     batches: list | tuple,
     loss_fn: Callable,
-    lr: float,
+    lr: NonNegative,
     *,
-    clip: float | None = None,
+    max_norm: Positive | None = None,
     autocast: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
     """One step of the optimiser from micro-batches: g = Σ w g_i / Σ w over all processes, clipped by its norm.
@@ -47,7 +50,7 @@ def train_step(
     `loss_fn(module, batch) -> (mean loss, w)`, with w the tokens that the mean is over. Gives the loss before the step
     and the norm before clipping, as tensors, so that nothing here waits for a GPU.
     """
-    guard.batches("train_step", batches)
+    not_empty("train_step", batches=batches)
     parallel = isinstance(module, DistributedDataParallel)
     set_lr(optimizer, lr)
     optimizer.zero_grad(set_to_none=True)
@@ -55,8 +58,7 @@ def train_step(
     for i, batch in enumerate(batches):
         with module.no_sync() if parallel and i < len(batches) - 1 else nullcontext():  # they meet in the last alone
             with _autocast(module, autocast):
-                loss, weight = loss_fn(module, batch)
-            guard.shape("train_step", "loss", loss.shape, ())
+                loss, weight = _parts(loss_fn(module, batch))
             loss = loss.to(torch.promote_types(loss.dtype, torch.float32)) * weight
             loss.backward()
         totals = totals + torch.stack([loss.detach(), loss.new_zeros(()) + weight])
@@ -65,33 +67,33 @@ def train_step(
     grads = [p.grad for p in module.parameters() if p.grad is not None]
     scale = (dist.get_world_size() if parallel else 1) / totals[1]  # DistributedDataParallel takes means, not sums
     norm = nn.utils.get_total_norm(grads) * scale
-    if clip is not None:
-        guard.number("train_step", low=0, clip=clip)
-        scale = scale * (clip / norm).clamp(max=1.0)
+    if max_norm is not None:
+        scale = scale * (max_norm / norm).clamp(max=1.0)
     torch._foreach_mul_(grads, scale)
     optimizer.step()
     return totals[0] / totals[1], norm
 
 
+@checked
 def train(
     module: nn.Module,
     batch_at: Callable,
     loss_fn: Callable,
-    steps: int,
+    steps: Size,
     schedule: Callable,
     *,
-    seed: int = 0,
-    clip: float | None = 1.0,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
-    decay: float = 0.01,
+    seed: Index = 0,
+    max_norm: Positive | None = 1.0,
+    betas: Betas = (0.9, 0.999),
+    eps: Positive = 1e-8,
+    weight_decay: NonNegative = 0.01,
     exempt: tuple[str, ...] = EXEMPT,
     evaluate: Callable | None = None,
-    evaluate_every: int = 100,
-    patience: int | None = None,
+    evaluate_every: Size = 100,
+    patience: Size | None = None,
     folder: str | Path | None = None,
-    save_every: int = 100,
-    keep: int = 2,
+    save_every: Size = 100,
+    keep: Size = 2,
     resume: bool = True,
     config: Any = None,
     autocast: torch.dtype | None = None,
@@ -103,64 +105,80 @@ def train(
     Where torch.distributed is initialised, `batch_at(step)` gives the share of this process, as many micro-batches in
     each; the first one writes, and its evaluation counts. The random state of torch is as before when training ends.
     """
-    guard.count("train", low=0, seed=seed)
+    if patience is not None and evaluate is None:
+        raise ValueError(f"train: patience is {patience} but evaluate is None, expected a function")
     place, mode = next(module.parameters()).device, module.training
-    optimizer = adamw(module, 0.0, *betas, eps, decay, exempt)
     parallel = dist.is_available() and dist.is_initialized()
     rank = dist.get_rank() if parallel else 0
+    optimizer = adamw(module, 0.0, betas, eps, weight_decay, exempt)
 
-    def params_now():
-        return tree.from_torch(dict(module.named_parameters()))
+    def trees():
+        return tree.from_torch(dict(module.named_parameters())), optimizer_state(module, optimizer)
 
-    def load(params, state):
-        module.load_state_dict(tree.flatten(tree.to_torch(params)), strict=False)  # buffers are no parameters
-        load_optimizer_state(module, optimizer, state)
-
-    def step_at(step):
-        source = np.random.SeedSequence([seed, step, rank])  # each process drops out units of its own
-        torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))
-        lr = schedule(step)
-        return *train_step(learner, optimizer, batch_at(step), loss_fn, lr, clip=clip, autocast=autocast), lr
-
-    def evaluated():
-        learner.eval()
-        with torch.no_grad(), _autocast(module, autocast):
-            score = float(evaluate(runner))
-        learner.train()
-        if parallel:  # all stop at the same step, whatever the last bit of their own
-            dist.broadcast(box := torch.tensor(score, dtype=torch.float64, device=place), 0)
-            score = box.item()
-        return score
-
+    same = settings(
+        config, seed=seed, max_norm=max_norm, betas=betas, eps=eps, weight_decay=weight_decay, exempt=exempt)
+    history, run, best = History(), RunFolder(folder, save_every, keep, same, writes=rank == 0), None
+    if saved := run.resume(history, *trees(), steps, resume):
+        module.load_state_dict(tree.flatten(tree.to_torch(saved.params)), strict=False)  # no buffers
+        load_optimizer_state(module, optimizer, saved.state)
+        best = saved.best
     runner = torch.compile(module) if compile else module
     learner = DistributedDataParallel(runner) if parallel else runner
-    same = settings(config, seed=seed, clip=clip, betas=betas, eps=eps, decay=decay, exempt=exempt)
     try:
-        with torch.random.fork_rng([place] if place.type == "cuda" else []):
+        with torch.random.fork_rng([place] if place.type == "cuda" else []), Progress(history, steps, not rank) as bar:
             learner.train()
-            return loop(step_at, params_now, lambda: optimizer_state(module, optimizer), load, steps,
-                        evaluate=evaluate and evaluated, evaluate_every=evaluate_every, patience=patience,
-                        folder=folder, save_every=save_every, keep=keep, resume=resume, config=same, writes=rank == 0)
+            while True:
+                if evaluate and history.is_due(evaluate_every):
+                    score = _evaluation(learner, lambda: evaluate(runner), autocast, history.steps)
+                    with InterruptsHeld():
+                        if history.evaluated(score):
+                            best = trees()[0]
+                if run.is_due(history):
+                    run.save(history, *trees(), best)
+                if history.steps >= steps or history.is_stale(patience):
+                    break
+                step = history.steps + 1
+                source = np.random.SeedSequence([seed, step, rank])  # each process drops out units of its own
+                torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))
+                lr, batches = number_from("train", f"schedule({step})", schedule(step)), batch_at(step)
+                with InterruptsHeld():  # a step is taken as a whole, or not at all
+                    loss, norm = train_step(
+                        learner, optimizer, batches, loss_fn, lr, max_norm=max_norm, autocast=autocast)
+                    history.add(loss, norm, lr)
+                bar.show()
+    except KeyboardInterrupt:
+        run.save(history, *trees(), best)
+        raise
     finally:
         module.train(mode)
+    params, state = trees()
+    run.save(history, params, state, best)
+    return Run(params, state, best or params, history.arrays())
 
 
-def optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict:
-    """The {t, m, v} of an AdamW as the NumPy half has it: arrays, in the tree of the parameters."""
-    held = {name: (p, optimizer.state.get(p, {})) for name, p in module.named_parameters()}
-    return {"t": np.array(max(int(s.get("step", 0)) for _, s in held.values()))} | {
-        ours: tree.from_torch({name: s.get(theirs, torch.zeros_like(p)) for name, (p, s) in held.items()})
-        for ours, theirs in (("m", "exp_avg"), ("v", "exp_avg_sq"))}
+def _evaluation(learner, evaluate, autocast, step):
+    """A number in eval mode, without gradients. With many processes that of the first: all must stop at one step."""
+    learner.eval()
+    with torch.no_grad(), _autocast(learner, autocast):
+        score = number_from("train", f"evaluation after step {step}", evaluate())
+    learner.train()
+    if isinstance(learner, DistributedDataParallel):
+        box = torch.tensor(score, dtype=torch.float64, device=next(learner.parameters()).device)
+        dist.broadcast(box, 0)
+        score = box.item()
+    return score
 
 
-def load_optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer, state: dict) -> None:
-    """The inverse of `optimizer_state`; torch numbers the parameters group by group."""
-    names = {p: name for name, p in module.named_parameters()}
-    order = [names[p] for group in optimizer.param_groups for p in group["params"]]
-    m, v = (tree.flatten(tree.to_torch(state[name])) for name in "mv")
-    t = float(state["t"])
-    moments = {i: {"step": torch.tensor(t), "exp_avg": m[x], "exp_avg_sq": v[x]} for i, x in enumerate(order)}
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})
+def _parts(found):
+    """What `loss_fn` gave: a mean loss and a weight."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        got = f"{len(found)} things" if isinstance(found, tuple | list) else kind_of(found)
+        raise TypeError(f"train_step: loss_fn gave {got}, expected a mean loss and a weight")
+    if not isinstance(found[0], Tensor):
+        raise TypeError(f"train_step: loss is {kind_of(found[0])}, expected a torch tensor")
+    if found[0].shape != ():
+        raise ValueError(f"train_step: loss has shape {tuple(found[0].shape)}, expected ()")
+    return found
 
 
 def _autocast(module, dtype):
@@ -185,25 +203,26 @@ def main(arguments: list[str] | None = None) -> Run:
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     rank, world = (dist.get_rank(), dist.get_world_size()) if many else (0, 1)
     text = a.text.read_text(encoding="utf-8")
-    tokens = CharTokenizer.train(text)
-    learn, held = np.split(np.array(tokens.encode(text)), [len(text) * 9 // 10])
-    if len(held) <= a.n or a.batch % (world * a.micro):
-        parser.error(f"{len(held)} characters are held out and batch is {a.batch}, expected more than n, {a.n}, and a "
-                     f"multiple of processes × micro-batches, {world} × {a.micro}")
-    config = ModelConfig("decoder", len(tokens), a.d, a.heads, a.layers, n_max=a.n, position="rope", p=a.dropout)
+    letters, ids = np.unique(list(text), return_inverse=True)
+    learn, held = np.split(ids, [len(text) * 9 // 10])
+    if len(held) <= a.context or a.batch % (world * a.micro):
+        parser.error(f"{len(held)} characters are held out and batch is {a.batch}, expected more than context, "
+                     f"{a.context}, and a multiple of processes × micro-batches, {world} × {a.micro}")
+    config = ModelConfig("decoder", len(letters), a.width, a.heads, a.layers, n_max=a.context, position="rope",
+                         p=a.dropout)
     module = Decoder(config, np.random.default_rng(a.seed)).to(pt.device())
 
     def windows(ids, starts):
-        return torch.from_numpy(ids[starts[:, None] + np.arange(a.n + 1)]).to(pt.device())
+        return torch.from_numpy(ids[starts[:, None] + np.arange(a.context + 1)]).to(pt.device())
 
     def batch_at(step):  # the same windows for any number of processes, so the same run up to rounding
-        starts = np.random.default_rng([a.seed, step]).integers(len(learn) - a.n, size=a.batch)
+        starts = np.random.default_rng([a.seed, step]).integers(len(learn) - a.context, size=a.batch)
         return [windows(learn, some) for some in np.split(starts[rank::world], a.micro)]
 
     def loss_fn(module, rows):
         return cross_entropy(module(rows[:, :-1]), rows[:, 1:]), rows[:, 1:].numel()
 
-    test = windows(held, np.arange(0, len(held) - a.n, a.n)[:64])
+    test = windows(held, np.arange(0, len(held) - a.context, a.context)[:64])
     same = asdict(config) | {"text": hashlib.sha256(text.encode()).hexdigest(), "batch": a.batch}
     run = train(module, batch_at, loss_fn, a.steps, lambda t: warmup_cosine(t, a.rate, a.steps // 10, a.steps),
                 seed=a.seed, evaluate=lambda module: loss_fn(module, test)[0], evaluate_every=a.every, folder=a.folder,

@@ -2,15 +2,18 @@
 
 `house_style` sets the look of every figure.
 `matrix` and `matrices` draw small matrices with their numbers; `print_matrix` writes one as text.
+`run` draws how a training went.
 `AttentionExplorer` and `Stepper` are HTML outputs that work in Jupyter, in the book, on a phone and without a network.
 """
 
 from byhand.show.explorer import AttentionExplorer
 from byhand.show.heatmap import matrices, matrix
+from byhand.show.run import run
 from byhand.show.stepper import Stepper
 from byhand.show.style import COLOURS, house_style
 from byhand.show.text import format_matrix, print_matrix
 
 __all__ = [
     "COLOURS", "AttentionExplorer", "Stepper", "format_matrix", "house_style", "matrices", "matrix", "print_matrix",
+    "run",
 ]
