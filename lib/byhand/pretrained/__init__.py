@@ -7,13 +7,14 @@ with the names that Hugging Face `transformers` gives them: `from_hf_bert` and i
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import AtLeast, Size, ValuesTrusted, checked
 from byhand.config import ModelConfig
 from byhand.io.gguf import read_gguf
 from byhand.io.safetensors import load_safetensors
@@ -93,15 +94,13 @@ def load_smollm2() -> Loaded:
     return params, config, GGUFTokenizer(file.metadata)
 
 
+@checked
 def sentence_batch(
-    sentences: list[str], tokenizer: WordPieceTokenizer, limit: int = 256
+    sentences: list | tuple, tokenizer: WordPieceTokenizer, limit: Annotated[int, AtLeast(2)] = 256
 ) -> tuple[Int[Array, "B n"], Bool[Array, "B n"]]:
     """Ids, each sentence between [CLS] and [SEP], cut to `limit` and padded to the longest, and True where real."""
-    kinds = [type(s).__name__ for s in sentences if not isinstance(s, str)]
-    if isinstance(sentences, str) or kinds:
-        what = f"holds {kinds[0]}" if kinds else "is a string"
-        raise TypeError(f"sentence_batch: sentences {what}, expected a list of strings")
-    guard.count("sentence_batch", low=2, limit=limit)
+    if kinds := [type(s).__name__ for s in sentences if not isinstance(s, str)]:
+        raise TypeError(f"sentence_batch: sentences holds {kinds[0]}, expected a list of strings")
     begin, end, pad = (tokenizer.specials[s] for s in ("[CLS]", "[SEP]", "[PAD]"))
     rows = [[begin, *tokenizer.encode(s)[: limit - 2], end] for s in sentences]
     lengths = np.array([len(row) for row in rows], int)
@@ -111,17 +110,15 @@ def sentence_batch(
     return ids, mask
 
 
+@checked
 def sentence_embeddings(
-    sentences: list[str], params: dict, config: ModelConfig, tokenizer: WordPieceTokenizer, batch: int = 32,
-    threads: int = 2,
+    sentences: list | tuple, params: dict, config: ModelConfig, tokenizer: WordPieceTokenizer, batch: Size = 32,
+    threads: Size = 2,
 ) -> Float[Array, "N d"]:
     """A vector of length 1 a sentence: the mean over its real tokens, normalised (Reimers and Gurevych 2019).
 
     Like MiniLM's makers, it reads 256 tokens of each and no more; so many batches at a time as there are threads.
     """
-    guard.count("sentence_embeddings", batch=batch)
-    if isinstance(sentences, str):
-        raise TypeError("sentence_embeddings: sentences is a string, expected a list of strings")
     V = np.zeros((len(sentences), config.d), params["embedding"]["tokens"]["E"].dtype)
     # Like lengths together, for less padding, and the longest first, so that no thread waits long at the end.
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
@@ -133,14 +130,13 @@ def sentence_embeddings(
     return V / np.maximum(np.linalg.norm(V, axis=-1, keepdims=True), 1e-12)
 
 
+@checked
 def pooled(
     ids: Int[Array, "B n"], mask: Bool[Array, "B n"], params: dict, config: ModelConfig
 ) -> Float[Array, "B d"]:
     """The mean of the encoder's vectors over the real tokens of each row."""
-    guard.shape("pooled", "mask", mask.shape, ids.shape)
-    with guard.values_trusted():  # asked once, of what comes out
+    with ValuesTrusted():  # asked once, of what comes out: by mean_pool_forward
         H, _ = encoder_forward(ids, params, config, mask[:, None, :])
-    guard.finite("pooled", H=H)
     return mean_pool_forward(H, mask)[0]
 
 
