@@ -23,7 +23,7 @@ CHAPTER = {"gradcheck": "Chapter 0", "linear": "Chapter 0", "recurrent": "Chapte
            "sample": "Chapter 12", "generate": "Chapter 12", "translate": "Chapter 13", "pretrain": "Chapter 14",
            "finetune": "Chapter 14", "vision": "Chapter 15", "flash": "Chapter 16"}
 NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "named_gradients"},
-           "linear": {"init_linear"}, "attention": {"init_self_attention"},
+           "linear": {"init_linear"},
            "loss": {"perplexity", "bits"}, "recurrent": {"receptive_field", "init_rnn", "init_conv1d"},
            "embedding": {"init_embedding", "init_sgns"}, "multihead": {"sum_heads", "init_multihead"},
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
@@ -49,7 +49,7 @@ OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoi
 OF_TORCH |= {name: ["device"] for name in ("batch_pairs", "epoch", "greedy_search", "beam_search")}
 WITH_DROPOUT = ("dropout", "embed", "encoder", "decoder", "encoder_decoder", "translation_loss", "classify", "pretrain",
                 "classifier")  # a generator in NumPy, a mode in torch
-OF_TORCH |= {"multihead": ["is_causal"], "block": ["is_causal"], "init_weights": ["generator"],
+OF_TORCH |= {"block": ["is_causal"], "init_weights": ["generator"],
              "stack": ["training", "is_causal"], "flash_attention": ["return_lse"]}
 OF_TORCH |= {name: ["training"] for name in WITH_DROPOUT}
 OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
@@ -58,12 +58,7 @@ OF_NUMPY |= {"train_step": ["betas", "eps", "weight_decay", "mask", "rng", "inpl
 OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
-<<<<<<< HEAD
            "mask_tokens": {"rng": "generator"},
-=======
-           "leak_probe": {"rng": "generator"},  # each half has its own source of random numbers
-           "generate": {"rng": "generator"}, "stream": {"rng": "generator"},
->>>>>>> 4d1f6b8 (Pre-training and fine-tuning are checked by their signatures; ids of a vocabulary are never listed)
            "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},
            "train": {"params": "module", "loss_and_grads": "loss_fn"}}
 LINES = 250  # a module is read in one go
@@ -154,9 +149,16 @@ def test_parameter_trees_are_the_same_key_by_key():
     assert not other_names(linear, pt_linear.Linear(4, 5))
     assert other_names(linear, pt_linear.Linear(5, 4))
     assert other_names(linear, pt_linear.Linear(4, 5, bias=False)) == {("b", (5,))}
+
+    def head(config):
+        """One head as the NumPy half declares it."""
+        shapes = {name: [getattr(config, letter) for letter in axes.split()] for name, axes in np_attention.HEAD.items()}
+        return {name.rstrip("?"): rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()
+                if config.bias or name[0] == "W"}
+
     for bias in (True, False):
         config = AttentionConfig(d=4, d_k=5, d_v=6, bias=bias)
-        params, net = np_attention.init_self_attention(rng, config), pt_attention.SelfAttention(config)
+        params, net = head(config), pt_attention.SelfAttention(config)
         assert not other_names(params, net)
         net.load_state_dict(tree.to_torch(params))
         for name, x in tree.from_torch(net).items():
@@ -164,7 +166,7 @@ def test_parameter_trees_are_the_same_key_by_key():
     swapped = build("pt.attention", 'for name, size in (("q", config.d_k), ("k", config.d_k), ("v", config.d_v))',
                     'for name, size in (("q", config.d_k), ("v", config.d_k), ("k", config.d_v))')
     config = AttentionConfig(d=4, d_k=5, d_v=6)
-    assert other_names(np_attention.init_self_attention(rng, config), swapped.SelfAttention(config))
+    assert other_names(head(config), swapped.SelfAttention(config))
 
 
 def loads_torch(code: str) -> bool:
@@ -195,7 +197,7 @@ attention_backward(O, cache)
 WRONG_PT = [
     (("scale: float | None = None,\n) -> Float[Tensor, \"*B n d_v\"]:\n    \"\"\"O = softmax",
       "temperature: float | None = None,\n) -> Float[Tensor, \"*B n d_v\"]:\n    \"\"\"O = softmax"), "attention("),
-    (("    bandwidth: float,\n", "    bandwidth: float = 1.0,\n"), "kernel_attention("),
+    (("    bandwidth: Positive,\n", "    bandwidth: Positive = 1.0,\n"), "kernel_attention("),
     (("def self_attention(\n    X", "def head(\n    X"), "self_attention in one half only"),
 ]
 

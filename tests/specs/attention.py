@@ -260,7 +260,8 @@ def additive_scores_see_only_the_sum(module):
 
 def init_gives_unit_variance(module):
     for bias in (True, False):
-        params = module.init_self_attention(rng(), AttentionConfig(d=300, d_k=200, d_v=100, bias=bias))
+        torch.manual_seed(0)
+        params = tree.from_torch(module.SelfAttention(AttentionConfig(d=300, d_k=200, d_v=100, bias=bias)))
         shapes = {f"W_{x}": (300, w) for x, w in zip("qkv", (200, 200, 100), strict=True)}
         shapes |= {f"b_{x}": (w,) for x, w in zip("qkv", (200, 200, 100), strict=True)} if bias else {}
         assert {k: v.shape for k, v in params.items()} == shapes
@@ -333,8 +334,9 @@ INVARIANTS = {
                      moving_all_keys_together_changes_nothing, the_key_bias_learns_nothing,
                      sequences_of_a_batch_do_not_meet, self_attention_is_equivariant_and_causal,
                      kernel_attention_with_keys_of_one_length_is_dot_product, kernel_attention_sees_only_differences,
-                     additive_scores_see_only_the_sum, init_gives_unit_variance],
-    "pt.attention": [*torch_habits(TWINS), fused_is_explicit, fused_takes_a_scale, head_module_is_head_function],
+                     additive_scores_see_only_the_sum],
+    "pt.attention": [*torch_habits(TWINS), fused_is_explicit, fused_takes_a_scale, head_module_is_head_function,
+                     init_gives_unit_variance],
 }
 
 WRONG = [
@@ -394,8 +396,8 @@ WRONG = [
     M("np.attention.self_attention_forward", "twin invariant", "head: mask forgotten", ", K, V, mask)", ", K, V)"),
     M("np.attention.self_attention_backward", "slope twin invariant", "head: gradients of the query bias and the key bias exchanged",
       'grads[f"b_{name}"] = db', 'grads["b_" + {"q": "k", "k": "q", "v": "v"}[name]] = db'),
-    M("np.attention.init_self_attention", "invariant", "head: standard deviation 1/d, not variance",
-      "scale=1 / math.sqrt(config.d)", "scale=1 / config.d"),
+    M("pt.attention.SelfAttention.__init__", "invariant", "head: standard deviation 1/d, not variance",
+      "/ math.sqrt(config.d)", "/ config.d"),
     M("np.attention.additive_attention_backward", "slope twin", "additive: tanh' = 1 − tanh",
       "dS[..., None] * w * (1 - T * T)", "dS[..., None] * w * (1 - T)"),
     M("np.attention.additive_attention_backward", "slope twin", "additive: tanh' forgotten",

@@ -8,7 +8,6 @@ from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
 from byhand.check import Params, Positive, checked
-from byhand.config import AttentionConfig
 from byhand.np.linear import LinearCache, linear_backward, linear_forward
 from byhand.np.softmax import SoftmaxCache, softmax_backward, softmax_forward
 
@@ -87,20 +86,6 @@ def self_attention_backward(
         if db is not None:
             grads[f"b_{name}"] = db
     return dX, grads
-
-
-@checked
-def init_self_attention(
-    rng: np.random.Generator, config: AttentionConfig, dtype=np.float32
-) -> dict[str, Float[Array, "..."]]:
-    """Parameters of one head; weights have variance 1/d, so that unit-variance tokens give unit-variance q, k, v."""
-    sizes = {"q": config.d_k, "k": config.d_k, "v": config.d_v}
-    params = {}
-    for name, size in sizes.items():
-        params[f"W_{name}"] = rng.normal(scale=1 / math.sqrt(config.d), size=(config.d, size)).astype(dtype)
-        if config.bias:
-            params[f"b_{name}"] = np.zeros(size, dtype)
-    return params
 
 
 class AdditiveCache(NamedTuple):
