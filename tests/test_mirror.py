@@ -152,9 +152,9 @@ def test_parameter_trees_are_the_same_key_by_key():
 
     def head(config):
         """One head as the NumPy half declares it."""
-        shapes = {name: [getattr(config, letter) for letter in axes.split()] for name, axes in np_attention.HEAD.items()}
-        return {name.rstrip("?"): rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()
-                if config.bias or name[0] == "W"}
+        shapes = {name: [getattr(config, x) for x in axes.split()] for name, axes in np_attention.HEAD.items()}
+        return {name.rstrip("?"): rng.normal(size=shape).astype(np.float32)
+                for name, shape in shapes.items() if config.bias or name[0] == "W"}
 
     for bias in (True, False):
         config = AttentionConfig(d=4, d_k=5, d_v=6, bias=bias)

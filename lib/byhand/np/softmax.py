@@ -66,7 +66,7 @@ class LogSoftmaxCache(NamedTuple):
 @checked
 def log_softmax_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B m"], LogSoftmaxCache]:
     """log softmax(S) = S − logsumexp(S), finite even where the softmax rounds to 0."""
-    L, cache = logsumexp_forward(S)
+    L, cache = logsumexp_forward(S)  # (4.23)
     return S - L[..., None], LogSoftmaxCache(cache.A)
 
 
