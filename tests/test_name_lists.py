@@ -16,11 +16,13 @@ from byhand.pt.finetune import Lora
 from byhand.pt.optim import adamw, parameter_groups
 from byhand.pt.train import train as torch_train
 from byhand.text import BPETokenizer, CharTokenizer
+from byhand.text.base import checked_specials
 from mutants import build
 from proofs import as_shipped
 
 PARAMS = {"table": {"W": np.ones((2, 2))}}
 NET = torch.nn.ModuleDict({"table": torch.nn.Linear(2, 2)})
+BYTES = {bytes([i]): i for i in range(256)}
 CALLS = {  # (where, argument) → a call with these names
     ("np.optim.decay_mask", "exempt"): lambda names: decay_mask(PARAMS, names),
     ("np.train.train", "exempt"): lambda names: train(PARAMS, print, print, 1, print, exempt=names),
@@ -31,10 +33,12 @@ CALLS = {  # (where, argument) → a call with these names
     ("np.finetune.init_lora", "patterns"): lambda names: init_lora(np.random.default_rng(0), PARAMS, names),
     ("pt.finetune.Lora", "patterns"): lambda names: Lora(NET, names),
     ("pt.finetune.Lora", "free"): lambda names: Lora(NET, ("table",), free=names),
-    ("text.CharTokenizer", "specials"): lambda names: CharTokenizer("table", names),
-    ("text.CharTokenizer.train", "specials"): lambda names: CharTokenizer.train("table", names),
-    ("text.BPETokenizer", "specials"): lambda names: BPETokenizer([], names),
-    ("text.BPETokenizer.train", "specials"): lambda names: BPETokenizer.train("table", 300, names),
+    ("text.char.CharTokenizer", "specials"): lambda names: CharTokenizer("table", names),
+    ("text.char.CharTokenizer.train", "specials"): lambda names: CharTokenizer.train("table", names),
+    ("text.bpe.BPETokenizer", "specials"): lambda names: BPETokenizer([], names),
+    ("text.bpe.BPETokenizer.train", "specials"): lambda names: BPETokenizer.train("table", 300, names),
+    ("text.bpe.BPETokenizer.from_vocab", "specials"): lambda names: BPETokenizer.from_vocab(BYTES, [], names),
+    ("text.base.checked_specials", "specials"): lambda names: checked_specials("f", names),
 }
 LISTS = [tuple[str, ...], list[str], Iterable[str], Sequence[str]]
 
