@@ -280,28 +280,6 @@ def block(where: str, tree, M) -> None:
                          + ("" if M is not None else " (cross and norm_c come with a memory M)"))
 
 
-def recurrent(where: str, X, tree, h0=None, half: str = "array") -> None:
-    """Tokens X (*B, n, d), at least one, the parameters {W_x, W_h, b} over them, and a first state (*B, h)."""
-    FLOATING[half](where, 2, X=X)
-    params(where, tree, ["W_x", "W_h", "b"], X=X)
-    h = tree["W_h"].shape[-1]
-    shapes(where, tree, W_x=(X.shape[-1], h), W_h=(h, h), b=(h,))
-    count(where, **{"number of tokens of X": X.shape[-2]})
-    if h0 is not None:
-        FLOATING[half](where, 1, X=X, h0=h0)
-        shape(where, "h0", h0.shape, (*X.shape[:-2], h))
-
-
-def conv1d(where: str, X, W, b, dilation: int, half: str = "array") -> None:
-    """Tokens X (*B, n, d_in), a kernel W (k, d_in, d_out) and a bias over them."""
-    FLOATING[half](where, 2, X=X, W=W)
-    shape(where, "W", W.shape, (*W.shape[:1], X.shape[-1], *W.shape[-1:]))
-    count(where, **{"number of taps of W": W.shape[0], "dilation": dilation})
-    if b is not None:
-        FLOATING[half](where, 1, X=X, b=b)
-        shape(where, "b", b.shape, W.shape[-1:])
-
-
 def shapes(where: str, tree, called: str = "params", **expected) -> None:
     """Each parameter that is there has its shape."""
     for name, x in tree.items():
@@ -318,14 +296,6 @@ def params(where: str, tree, names: list, optional=(), called: str = "params", *
         raise ValueError(f"{where}: {called} has {got}, expected {', '.join(names)}")
     check = tensors if _is_tensor(next(iter((*like.values(), *tree.values())))) else floats
     check(where, 1, **like, **{f"{called}[{name!r}]": x for name, x in tree.items()})
-
-
-def multiple(where: str, of: int, **values) -> None:
-    """Each value is a positive whole number that `of` divides."""
-    count(where, **values)
-    for name, x in values.items():
-        if x % of:
-            raise ValueError(f"{where}: {name} is {x}, expected a multiple of {of}")
 
 
 def window(where: str, size: int, n: int, offset: int) -> None:
@@ -353,16 +323,6 @@ def tokens(where: str, X, mask, half: str = "array", name: str = "X") -> None:
     if mask is not None:
         boolean(where, mask, half)
         shape(where, "mask", mask.shape, X.shape[:-1])
-
-
-def layers(where: str, layers, half: str = "array") -> None:
-    """Weights (*B, H, n, n) of one layer or more, all of one shape."""
-    if not isinstance(layers, list | tuple) or not layers:
-        length = f" of length {len(layers)}" if hasattr(layers, "__len__") else ""
-        raise ValueError(f"{where}: layers is {_kind(layers)}{length}, expected a list of weights")
-    FLOATING[half](where, 3, **{f"layers[{i}]": A for i, A in enumerate(layers)})
-    for i, A in enumerate(layers):
-        shape(where, f"layers[{i}]", A.shape, (*layers[0].shape[:-1], layers[0].shape[-2]))
 
 
 def embed(where: str, ids, tree, config, segments, positions, half: str = "array") -> None:
@@ -621,15 +581,6 @@ def flag(where: str, **values) -> None:
     for name, x in values.items():
         if not isinstance(x, bool | np.bool_):
             raise TypeError(f"{where}: {name} is {_kind(x)}, expected bool")
-
-
-def chosen(where: str, name: str, ids, size: int) -> None:
-    """A list of whole numbers in 0 … size − 1."""
-    if not isinstance(ids, list | tuple | set | range | np.ndarray) or not all(map(_whole, ids)):
-        raise TypeError(f"{where}: {name} is {ids!r}, expected a list of whole numbers")
-    for i in ids:
-        if not 0 <= i < size:
-            raise ValueError(f"{where}: {name} holds {i}, expected whole numbers from 0 to {size - 1}")
 
 
 def _whole(x) -> bool:

@@ -44,7 +44,7 @@ def nearest_cases(rng):
 
 
 def sgns_cases(rng):
-    for B, k in ((1, 2), (6, 3)):
+    for B, k in ((1, 2), (6, 3), (2, 0)):
         inputs = {"W_in": rng.normal(size=(5, 4)), "W_out": 2 * rng.normal(size=(5, 4))}
         ids = {"centres": rng.integers(0, 5, B), "contexts": rng.integers(0, 5, B),
                "negatives": rng.integers(0, 5, (B, k))}
@@ -190,7 +190,7 @@ REFUSED = [
     ("nearest", TypeError, "exclude is str, expected a list", ROWS, normal(4), 2, "01"),
     ("nearest", ValueError, "k is 5, expected at most the 4 rows that are not excluded", ROWS, normal(4), 5, [1, 1]),
     ("sgns_forward", ValueError, r"W_out has shape \(5, 3\), expected \(5, 4\)", ROWS, normal(5, 3), IDS_1, IDS_1, IDS_2),
-    ("sgns_forward", ValueError, r"centres has shape \(0,\), expected at least 1 entry",
+    ("sgns_forward", ValueError, "centres is empty, expected at least 1 entry",
      ROWS, ROWS, IDS_1[:0], IDS_1[:0], IDS_2[:0]),
     ("sgns_forward", ValueError, "negatives has 0 axes, expected at least 2", ROWS, ROWS, IDS_1, IDS_1, np.array(1)),
     ("sgns_forward", ValueError, "contexts holds -1", ROWS, ROWS, IDS_1, IDS_1 - 1, IDS_2),
@@ -277,6 +277,8 @@ WRONG = [
       "rng.uniform(-0.5 / d, 0.5 / d", "rng.uniform(-1 / d, 1 / d"),
     M("np.embedding.cosine_similarity", "invariant", "cosine: vectors of any width let in",
       'V: Float[Array, "m d"]', 'V: Float[Array, "m _"]'),
+    M("np.embedding.sgns_forward", "invariant", "skip-gram: the mean of no pair",
+      '    not_empty("sgns", centres=centres)\n', ""),
     M("np.embedding.sgns_forward", "invariant", "skip-gram: ids below 0 let in", ", contexts=contexts", ""),
     M("np.embedding.nearest", "invariant", "nearest: rows that are not there may be excluded",
       '    ids_below("nearest", len(vectors), exclude=left_out)\n', ""),

@@ -192,6 +192,8 @@ WRONG = [
       "cache.weights[", "(cache.weights > 0)["),
     M("np.vision.mean_pool_forward", "invariant", "mean: float16 let in, 70,000 ones have the mean 0",
       'X: Float[Array, "*B n d"]', "X: Array"),
+    M("np.vision.attention_rollout", "invariant", "rollout: of no layer",
+      '    not_empty("attention_rollout", layers=layers)\n', ""),
     M("np.vision.attention_rollout", "invariant", "rollout: layers of several shapes",
       'list[Float[Array, "*B H n n"]]', "list[Array]"),
     M("np.vision.mean_pool_forward", "invariant", "mean: the mask in float64",

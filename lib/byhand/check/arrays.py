@@ -185,7 +185,7 @@ class ArrayOf:
         before = dict(seen)
         if not bind(shape, letters, seen):
             raise ValueError(f"{where}: {misfit(name, tuple(shape), letters, before)}")
-        if self.kind in ("float", "int") and 0 in shape:
+        if self.kind == "float" and 0 in shape:
             empty(where, name, tuple(shape), letters)
 
     def spread(self, where: str, name: str, shape: tuple, full: tuple) -> None:

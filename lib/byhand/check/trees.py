@@ -80,7 +80,7 @@ def loss_answer(where: str, called: str, found: Any, *parts: str) -> None:
 
 
 def not_empty(where: str, **lists: Any) -> None:
-    """Lists with something in them."""
+    """Lists, or arrays, with something in them."""
     for name, x in lists.items():
-        if not x:
+        if not len(x):
             raise ValueError(f"{where}: {name} is empty, expected at least 1 entry")

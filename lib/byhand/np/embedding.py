@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Size, checked, ids_below
+from byhand.check import Size, checked, ids_below, not_empty
 from byhand.np.linear import (
     GatherCache,
     LinearCache,
@@ -113,6 +113,7 @@ def sgns_forward(
     negatives: Int[Array, "B k"],
 ) -> tuple[Float[Array, ""], SGNSCache]:
     """L = −mean (log σ(u · w₊) + Σ log σ(−u · w₋)) (Mikolov et al. 2013): a true neighbour against k drawn words."""
+    not_empty("sgns", centres=centres)
     ids_below("sgns", len(W_in), centres=centres, contexts=contexts, negatives=negatives)
     others = np.concatenate([contexts[:, None], negatives], axis=1)  # the true one first
     sign = np.where(np.arange(others.shape[1]) == 0, 1, -1).astype(W_in.dtype)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
-from byhand.check import Positive, Shape, Share, Size, checked, multiple_of, same_shape
+from byhand.check import Positive, Shape, Share, Size, checked, multiple_of, not_empty, same_shape
 from byhand.np.position import sinusoidal
 
 
@@ -122,8 +122,7 @@ def attention_rollout(layers: list[Float[Array, "*B H n n"]], residual: Share = 
     `layers` holds the weights of each layer, first layer first; `residual` is the share that skips attention. Rows sum
     to one as those of the weights do.
     """
-    if not layers:
-        raise ValueError("attention_rollout: layers is empty, expected the weights of at least 1 layer")
+    not_empty("attention_rollout", layers=layers)
     stay = np.eye(layers[0].shape[-1], dtype=layers[0].dtype)
     total = stay
     for A in layers:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from byhand.check import Size, checked, ids_below
+from byhand.check import Size, checked, ids_below, not_empty
 from byhand.pt.linear import linear
 from byhand.pt.vision import patchify
 
@@ -59,6 +59,7 @@ def sgns(
     negatives: Int[Tensor, "B k"],
 ) -> Float[Tensor, ""]:
     """L = −mean (log σ(u · w₊) + Σ log σ(−u · w₋)) (Mikolov et al. 2013): a true neighbour against k drawn words."""
+    not_empty("sgns", centres=centres)
     u = F.embedding(centres, W_in)
     near = (F.embedding(contexts, W_out) * u).sum(dim=-1)
     drawn = (F.embedding(negatives, W_out) @ u[..., None])[..., 0]

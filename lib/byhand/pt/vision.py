@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from byhand.check import Positive, Share, Size, checked, multiple_of, same_shape
+from byhand.check import Positive, Share, Size, checked, multiple_of, not_empty, same_shape
 from byhand.pt.position import sinusoidal
 
 
@@ -57,8 +57,7 @@ def attention_rollout(layers: list[Float[Tensor, "*B H n n"]], residual: Share =
     `layers` holds the weights of each layer, first layer first; `residual` is the share that skips attention. Rows sum
     to one as those of the weights do.
     """
-    if not layers:
-        raise ValueError("attention_rollout: layers is empty, expected the weights of at least 1 layer")
+    not_empty("attention_rollout", layers=layers)
     stay = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
     total = stay
     for A in layers:
