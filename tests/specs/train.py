@@ -895,7 +895,7 @@ WRONG = [
     M("check.trees.loss_answer", "invariant", "two things unpacked into three", " or len(found) != len(parts):", ":"),
     M("check.trees.loss_answer", "invariant", "weight 0 divides", "<= 0:", "< 0:"),
     M("check.trees.loss_answer", "invariant", "a loss that is no number", '    number_from(where, "loss", found[0])\n', ""),
-    M("check.trees.not_empty", "invariant", "nothing is enough", "if not x:", "if x is None:"),
+    M("check.trees.not_empty", "invariant", "nothing is enough", "if not len(x):", "if x is None:"),
     # pt.train
     M("pt.train.train_step", "invariant", "mean of means",
       "* weight\n            loss", "* 1\n            loss",
