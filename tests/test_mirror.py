@@ -29,9 +29,9 @@ NP_ONLY = {"gradcheck": {"relative_error", "numerical_gradient", "gradcheck", "n
            "position": {"init_learned_positions", "init_relative_bias"}, "norm": {"init_norm"},
            "residual": {"deepnorm", "init_std"},  # pt takes them from np: plain numbers
            "translate": {"loss_and_grads", "length_penalty"},
-           "pretrain": {"sentence_pairs", "pretrain_loss_and_grads"},
+           "pretrain": {"sentence_pairs", "barred_ids", "pretrain_loss_and_grads"},
            "flash": {"one_length_if_causal"},
-           "finetune": {"split_tree", "join_tree", "classifier_loss_and_grads", "init_lora",
+           "finetune": {"adaptable", "split_tree", "join_tree", "classifier_loss_and_grads", "init_lora",
                         "lora_grads", "lora_loss_and_grads"},
            "optim": {"init_state", "sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adam_l2_step",
                      "adamw_step", "adamw_step_", "decay_mask", "constant", "warmup_inverse_sqrt", "warmup_linear",
@@ -58,7 +58,6 @@ OF_NUMPY |= {"train_step": ["betas", "eps", "weight_decay", "mask", "rng", "inpl
 OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
-           "mask_tokens": {"rng": "generator"},
            "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},
            "train": {"params": "module", "loss_and_grads": "loss_fn"}}
 LINES = 250  # a module is read in one go

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int64, Integer
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import Index, Size, checked
 
 
 def data_dir() -> Path:
@@ -98,12 +98,12 @@ GERMAN = ("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf
 GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
 
 
-def number_words(n: int, language: str = "en") -> str:
+@checked
+def number_words(n: Index, language: str = "en") -> str:
     """n as it is said, 0 … 999,999: "three hundred and forty-two", in German (de) "dreihundertzweiundvierzig".
 
     English puts the tens before the units, and "and" after the hundreds; German has the units first, in one word.
     """
-    guard.count("number_words", low=0, n=n)
     if n >= 1_000_000:
         raise ValueError(f"number_words: n is {n}, expected at most 999999")
     if language not in ("en", "de"):
@@ -141,19 +141,15 @@ def novel() -> str:
     return lzma.decompress(_read("prose_pride_and_prejudice.txt.xz")).decode()
 
 
+@checked
 def random_windows(
-    ids: Integer[Array, " t"], n: int, batch: int, rng: np.random.Generator
+    ids: Integer[Array, " t"], n: Size, batch: Size, rng: np.random.Generator
 ) -> tuple[Int64[Array, "batch n"], Int64[Array, "batch n"]]:
     """`batch` windows of n tokens at random places of a text, and as targets the same, one token later.
 
     Every start from 0 to t − n − 1 is equally likely, so that the last target may be the last token. The text may be
     of any integer type and on disk (np.memmap, np.load with mmap_mode): only the windows are read.
     """
-    guard.count("random_windows", n=n)
-    guard.count("random_windows", batch=batch)
-    if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "iu":
-        got = f"{ids.dtype} {ids.shape}" if isinstance(ids, np.ndarray) else type(ids).__name__
-        raise TypeError(f"random_windows: ids is {got}, expected an array of whole numbers, one axis")
     if len(ids) <= n:
         raise ValueError(f"random_windows: ids has {len(ids)} tokens, expected more than n = {n}")
     starts = rng.integers(len(ids) - n, size=batch)

@@ -132,6 +132,8 @@ class ArrayOf:
             self.floating(where, name, x, seen)
         elif self.kind == "int":
             x = self.whole(where, name, x)
+        elif self.kind == "whole" and x.dtype.kind not in "iu":  # left as it is: it may be large, and on disk
+            raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected an array of whole numbers")
         elif self.kind == "bool" and not is_bool(x):
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected bool (True = may attend)")
         if not self.letters.free:
@@ -146,7 +148,7 @@ class ArrayOf:
     def called(self) -> str:
         if self.kind == "bool":
             return "a boolean array" if self.numpy else "a boolean tensor"
-        if self.kind == "int":
+        if self.kind in ("int", "whole"):
             return "an array of whole numbers" if self.numpy else "a tensor of whole numbers"
         return "a NumPy array" if self.numpy else "a torch tensor"
 

@@ -15,7 +15,8 @@ from byhand.check.kinds import AnyOf, Function, Instance, Named, OneOf, Optional
 from byhand.check.numbers import Flag, Number, Whole
 from byhand.check.values import Bounded, Logits, LogitsOf
 
-KINDS = {jaxtyping.Float: "float", jaxtyping.Int: "int", jaxtyping.Bool: "bool", jaxtyping.Shaped: "any"}
+KINDS = {jaxtyping.Float: "float", jaxtyping.Int: "int", jaxtyping.Bool: "bool", jaxtyping.Integer: "whole",
+         jaxtyping.Shaped: "any"}
 PLAIN = {int: Whole, float: Number, bool: Flag}
 
 

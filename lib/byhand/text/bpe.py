@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import count
 
-from byhand import guard
+from byhand.check.numbers import AtLeast, Whole
 from byhand.text import streams
 from byhand.text.base import Tokenizer, checked_specials, whole
 from byhand.text.letters import from_letters, to_letters
@@ -98,8 +98,8 @@ class BPETokenizer(Tokenizer):
         trainers do. A piece is held whole, a text of one long word too.
         """
         new, words = cls((), specials), Counter()
-        guard.count("BPETokenizer", low=len(new), vocab_size=vocab_size)
-        guard.count("BPETokenizer", min_count=min_count)
+        vocab_size = Whole((AtLeast(len(new)),))("BPETokenizer", "vocab_size", vocab_size, {})
+        min_count = Whole((AtLeast(1),))("BPETokenizer", "min_count", min_count, {})
         if ties not in ("lowest", "greatest"):
             raise ValueError(f"BPETokenizer: ties is {ties!r}, expected 'lowest' or 'greatest'")
 

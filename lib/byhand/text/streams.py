@@ -7,16 +7,16 @@ from typing import TypeVar
 
 import regex
 
-from byhand import guard
+from byhand.check import Size, checked
 
 BLOCK = 1 << 16  # characters that are looked at together; a few blocks are all that is held of a text
 BORDER = regex.compile(r"(?r)(?<=\S)\s")  # searched for from the end
 Result = TypeVar("Result")
 
 
-def read_chunks(path: str | Path, size: int = 1 << 20) -> Iterator[str]:
+@checked
+def read_chunks(path: str | Path, size: Size = 1 << 20) -> Iterator[str]:
     """The text of a UTF-8 file, `size` characters at a time, line ends as they are."""
-    guard.count("read_chunks", size=size)
     with open(path, encoding="utf-8", newline="") as file:
         while chunk := file.read(size):
             yield chunk

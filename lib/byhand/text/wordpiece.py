@@ -8,7 +8,7 @@ from pathlib import Path
 
 import regex
 
-from byhand import guard
+from byhand.check.numbers import AtLeast, Whole
 from byhand.text import streams
 from byhand.text.base import Tokenizer
 
@@ -38,7 +38,7 @@ class WordPieceTokenizer(Tokenizer):
 
         Words with characters for which there is no room, the rarest, are not learned from; such words become [UNK].
         """
-        guard.count("WordPieceTokenizer", low=len(cls.SPECIALS) + 1, vocab_size=vocab_size)
+        vocab_size = Whole((AtLeast(len(cls.SPECIALS) + 1),))("WordPieceTokenizer", "vocab_size", vocab_size, {})
         library, words = _tokenizers(), Counter()
         new = cls(_empty(library, {}, lowercase))
         for text in streams.in_parts(chunks, new._up_to_border):
