@@ -1,11 +1,15 @@
 # ruff: noqa: E501
 """Proofs of the threads: the same numbers, a BLAS of one thread in each, the caller's context, and its errors."""
 
+import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
-from byhand import guard, tree
+import pytest
+from byhand import tree
+from byhand.check import ValuesTrusted, checked
 from byhand.config import ModelConfig
 from byhand.init import init_model
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
@@ -13,6 +17,7 @@ from byhand.np.model import decoder_backward, decoder_forward
 from byhand.np.optim import init_state
 from byhand.np.train import train_step
 from invariants import near, raises, same
+from jaxtyping import Float
 from mutants import M
 from proofs import as_shipped
 from threadpoolctl import threadpool_limits
@@ -58,15 +63,20 @@ def blas_has_one_thread_inside_and_its_own_after(module):
         assert inside == [{1}, {1}] and alone == [{2}, {2}] and blas_threads(module) == {2}
 
 
+@checked
+def looks(x: Float[np.ndarray, " n"]):
+    """Refuses NaN, unless values are trusted."""
+
+
 def the_context_goes_along(module):
     def sees_nan(_):
         try:
-            guard.finite("here", x=np.array([np.nan]))
+            looks(np.array([np.nan]))
         except ValueError:
             return True
         return False
 
-    with guard.values_trusted():
+    with ValuesTrusted():
         assert module.map_threads(sees_nan, range(3), 2) == [False] * 3
     assert module.map_threads(sees_nan, range(3), 2) == [True] * 3
 
@@ -78,6 +88,61 @@ def errors_reach_the_caller(module):
         return k
 
     raises(KeyError, "the third", lambda: module.map_threads(fails, range(4), 2))
+
+
+def nothing_is_begun_after_an_error(module):
+    """An error in the second of forty items, and Ctrl-C while the caller waits: most of them are never begun."""
+    for error in (KeyError, KeyboardInterrupt):
+        begun = []
+
+        def work(k, begun=begun, error=error):
+            begun.append(k)
+            time.sleep(0.02)
+            if k == 1 and error is KeyError:
+                raise KeyError("the second")
+
+        if error is KeyboardInterrupt:
+            threading.Timer(0.1, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT]).start()
+        with pytest.raises(error):
+            module.map_threads(work, range(40), 2)
+        assert len(begun) < 30, f"{error.__name__}: {len(begun)} of 40 begun"
+
+
+class Library:
+    """A BLAS whose number of threads is one for the whole process, as OpenBLAS has it."""
+
+    count = 2
+
+    def limit(self, limits, user_api):
+        before, self.count = self.count, limits
+        return SimpleNamespace(restore_original_limits=lambda: setattr(self, "count", before))
+
+
+def callers_side_by_side_leave_blas_as_it_was(module):
+    """The first to come leaves first: BLAS stays with one thread for the second, and gets its own back in the end."""
+    first_is_in, second_is_in, first_is_out, seen = *(threading.Event() for _ in range(3)), []
+    real, module.BLAS = module.BLAS, Library()
+
+    def early(_):
+        first_is_in.set()
+        assert second_is_in.wait(5)
+
+    def late(_):
+        second_is_in.set()
+        assert first_is_out.wait(5)
+        seen.append(module.BLAS.count)
+
+    try:
+        one, two = (threading.Thread(target=module.map_threads, args=(f, range(2), 2)) for f in (early, late))
+        one.start()
+        assert first_is_in.wait(5)
+        two.start()
+        one.join()
+        first_is_out.set()
+        two.join()
+        assert module.BLAS.count == 2 and seen == [1, 1], f"{module.BLAS.count} after, {seen} inside"
+    finally:
+        module.BLAS = real
 
 
 def loss_and_grads(params, batch, rng):
@@ -151,7 +216,7 @@ def wrong_calls_are_refused_by_name(module):
 
 INVARIANTS = {"np._threads": [
     results_come_in_order, at_most_so_many_at_a_time, blas_has_one_thread_inside_and_its_own_after, the_context_goes_along,
-    errors_reach_the_caller, parts_make_the_whole, a_step_is_the_same, each_part_has_chance_of_its_own,
+    errors_reach_the_caller, nothing_is_begun_after_an_error, callers_side_by_side_leave_blas_as_it_was, parts_make_the_whole, a_step_is_the_same, each_part_has_chance_of_its_own,
     everything_stays_float32, wrong_calls_are_refused_by_name]}
 WRONG = [
     M("np._threads.map_threads", "invariant", "in the order in which they end",
@@ -161,9 +226,15 @@ WRONG = [
       "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(1)"),
     M("np._threads.map_threads", "invariant", "as many threads as items",
       "ThreadPoolExecutor(threads)", "ThreadPoolExecutor(len(items))"),
-    M("np._threads.map_threads", "invariant", "BLAS as it was", 'BLAS.limit(limits=1, user_api="blas"), ', ""),
-    M("np._threads.map_threads", "invariant", "BLAS left with one thread",
-      'with BLAS.limit(limits=1, user_api="blas"),', 'BLAS.limit(limits=1, user_api="blas")\n    with'),
+    M("np._threads.map_threads", "invariant", "BLAS as it was", "with ONE_BLAS_THREAD:", "if True:"),
+    M("np._threads.OneBlasThread", "invariant", "BLAS left with one thread", "self.before.restore_original_limits()", "pass"),
+    M("np._threads.OneBlasThread", "invariant", "each who comes remembers what BLAS had",
+      "            if not self.users:\n                self.before = ", "            if True:\n                self.before = "),
+    M("np._threads.OneBlasThread", "invariant", "each who leaves gives BLAS its threads back",
+      "            if not self.users:\n                self.before.restore", "            if True:\n                self.before.restore"),
+    M("np._threads.map_threads", "invariant", "what waits is run after an error", "shutdown(cancel_futures=True)", "shutdown()"),
+    M("np._threads.map_threads", "invariant", "what waits is run until the first result is asked for",
+      "            wait(jobs, return_when=FIRST_EXCEPTION)\n", "            wait(jobs)\n"),
     M("np._threads.map_threads", "invariant", "a fresh context in each thread",
       "copy_context().run, function, x", "function, x"),
     M("np._threads.in_threads", "invariant", "mean of means", "float(w / total) for w", "1 / len(weights) for w"),
@@ -185,6 +256,6 @@ WRONG = [
     M("np._threads.in_threads", "invariant", "rows that differ are cut alike",
       "len(rows) != 1 or 0 in rows", "not rows or 0 in rows"),
     M("np._threads.map_threads", "invariant", "no thread at all",
-      'guard.count("map_threads", threads=threads)', "pass"),
-    M("np._threads.in_threads", "invariant", "no part at all", 'guard.count("in_threads", threads=threads)', "pass"),
+      "threads: Size", "threads: int"),
+    M("np._threads.in_threads", "invariant", "no part at all", "threads: Size", "threads: int"),
 ]

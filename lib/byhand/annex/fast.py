@@ -15,10 +15,11 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
 
-from byhand import guard
 from byhand.annex.inplace import backward_, forward_, loss_
+from byhand.check import Size, checked, fits, ids_below, kind_among, same_shape
+from byhand.check.arrays import finite
 from byhand.config import ModelConfig
-from byhand.np._threads import BLAS
+from byhand.np._threads import ONE_BLAS_THREAD
 from byhand.np.optim import adamw_step_, decay_mask
 from byhand.np.position import sinusoidal
 from byhand.tree import flatten, map_tree, unflatten
@@ -42,6 +43,7 @@ class Fold(NamedTuple):
 class Workspace(NamedTuple):
     """Arrays that every step writes anew: `lanes` one a thread, `grads` the result."""
 
+    config: ModelConfig
     shape: tuple[int, int]
     lanes: list[SimpleNamespace]
     grads: dict
@@ -49,22 +51,23 @@ class Workspace(NamedTuple):
     sinusoids: Array
 
 
+@checked
 def workspace(
-    params: dict, config: ModelConfig, batch: int, n: int, threads: int = 2, sequences: int = 8
+    params: dict, config: ModelConfig, batch: Size, n: Size, threads: Size = 2, sequences: Size = 8
 ) -> Workspace:
     """Room for steps on ids (batch, n), taken in equal pieces of at most so many sequences.
 
     Raises ValueError for a config with anything that SUPPORTED lacks.
     """
-    guard.kind("workspace", config, "decoder")
+    kind_among("workspace", config, "decoder")
     for name, known in SUPPORTED.items():
         if getattr(config, name) not in known:
             got, known = getattr(config, name), " or ".join(map(str, known))
             raise ValueError(f"workspace: {name} is {got}, expected {known}: only np.model has the rest")
-    guard.model("workspace", params, config, "decoder")
-    guard.count("workspace", batch=batch, threads=threads, sequences=sequences)
-    guard.window("workspace", config.n_max if config.position == "learned" else guard.FAR, n, 0)
-    b = max(k for k in range(1, sequences + 1) if batch % k == 0)
+    fits("workspace", params, config.shapes)
+    if n > config.n_max:
+        raise ValueError(f"workspace: n is {n}, expected at most {config.n_max}")
+    b = max(k for k in range(1, min(sequences, batch) + 1) if batch % k == 0)
     t, d, wide, L, H, V = b * n, config.d, config.width, config.layers, config.heads, config.vocab
     sizes = {"X": (t, d), "X_hat": (2 * L + 1, t, d), "r": (2 * L + 1, t, 1), "QKV": (L, t, 3 * d),  # r is 1/s
              "A": (L, b, H, n, n), "Z": (L, t, d), "G": (L, t, wide), "slope": (L, t, wide), "S": (V, t),
@@ -81,9 +84,10 @@ def workspace(
              for _ in range(min(threads, batch // b))]
     future = np.where(np.tri(n, dtype=bool).T, 0, -np.inf).astype(dtype)
     places = sinusoidal(n, d, config.rope_theta) if config.position == "sinusoidal" else np.zeros((n, d))
-    return Workspace((batch, n), lanes, pack(map_tree(np.zeros_like, params)), future, places.astype(dtype))
+    return Workspace(config, (batch, n), lanes, pack(map_tree(np.zeros_like, params)), future, places.astype(dtype))
 
 
+@checked
 def fast_loss_and_grads(
     params: dict, ids: Int[Array, "B n"], targets: Int[Array, "B n"], config: ModelConfig, work: Workspace
 ) -> tuple[float, dict]:
@@ -91,11 +95,14 @@ def fast_loss_and_grads(
 
     The same to the last bit on every run with as many threads: each has its own pieces, and takes them in order.
     """
-    for name, x in (("ids", ids), ("targets", targets)):
-        guard.indices("fast_loss_and_grads", name, x, config.vocab)
-        guard.shape("fast_loss_and_grads", name, x.shape, work.shape)
-    guard.trees("fast_loss_and_grads", params=params, work=work.grads)
-    guard.finite("fast_loss_and_grads", **flatten(params))
+    other = [name for name, x in vars(config).items() if x != getattr(work.config, name)]
+    if other:
+        raise ValueError(f"fast_loss_and_grads: {other[0]} of config is {getattr(config, other[0])}, "
+                         f"expected {getattr(work.config, other[0])}, that of the workspace")
+    same_shape("fast_loss_and_grads", work.shape, ids=ids.shape, targets=targets.shape)
+    ids_below("fast_loss_and_grads", config.vocab, ids=ids, targets=targets)
+    fits("fast_loss_and_grads", params, config.shapes)
+    _usable("fast_loss_and_grads", work.future.dtype, flatten(params))
     lanes, grads = work.lanes, flatten(work.grads)
     ids, targets = (x.reshape(-1, len(lanes[0].X)) for x in (ids, targets))
 
@@ -116,7 +123,7 @@ def fast_loss_and_grads(
         if name in grads:
             grads[name][:len(total)] = total
 
-    with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(len(lanes)) as pool:
+    with ONE_BLAS_THREAD, ThreadPoolExecutor(len(lanes)) as pool:
         folds = list(pool.map(lambda k: _fold(k, params, config), range(2 * config.layers + 1)))
         loss = sum(pool.map(run, range(len(lanes))))
         list(pool.map(add_up, lanes[0].sums))
@@ -135,11 +142,15 @@ def pack(tree: dict) -> dict:
     return unflatten({name: packed[name] for name in leaves})
 
 
-def fast_adamw_step_(params: dict, grads: dict, state: dict, lr: float, threads: int = 2, **options) -> None:
+@checked
+def fast_adamw_step_(params: dict, grads: dict, state: dict, lr: float, threads: Size = 2, **options) -> None:
     """`adamw_step_` to the last bit, with its options; the mask is `decay_mask`, and every tree is from `pack`."""
     trees = {"params": params, "grads": grads, "m": state["m"], "v": state["v"]}
-    guard.trees("fast_adamw_step_", **trees)
-    guard.finite("fast_adamw_step_", **{f"grads.{name}": g for name, g in flatten(grads).items()})  # before any moves
+    shapes, dtypes = map_tree(np.shape, params), {x.dtype for x in flatten(params).values()}
+    for name, leaves in trees.items():  # all of them before any moves
+        fits("fast_adamw_step_", leaves, shapes, name)
+        for dtype in dtypes:
+            _usable("fast_adamw_step_", dtype, {f"{name}.{path}": x for path, x in flatten(leaves).items()})
     mask, chunks = flatten(decay_mask(params)), []
     for on in (True, False):
         some = [[x for name, x in flatten(tree).items() if mask[name] is on] for tree in trees.values()]
@@ -157,6 +168,14 @@ def fast_adamw_step_(params: dict, grads: dict, state: dict, lr: float, threads:
 
     with ThreadPoolExecutor(threads) as pool:
         state["t"] = list(pool.map(update, chunks))[-1]
+
+
+def _usable(where, dtype, leaves):
+    """Arrays of one dtype without NaN and infinity."""
+    for name, x in leaves.items():
+        if x.dtype != dtype:
+            raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected {dtype}")
+        finite(where, name, x)
 
 
 def _fold(k, params, config):

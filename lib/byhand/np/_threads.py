@@ -4,37 +4,67 @@ Elementwise steps then use every core, which they do not when BLAS alone has thr
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
+from threading import Lock
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from byhand import guard
+from byhand.check import Size, checked
 from byhand.tree import map_tree
 
 BLAS = ThreadpoolController()
 
 
-def map_threads(function: Callable, items: Iterable, threads: int = 2) -> list:
-    """[function(x) for x in items], so many at a time. With one thread, or one item, BLAS keeps its own."""
-    guard.count("map_threads", threads=threads)
+class OneBlasThread:
+    """BLAS has one thread from the first who asks until the last has left; then it has what it had before."""
+
+    def __init__(self):
+        self.lock, self.users, self.before = Lock(), 0, None
+
+    def __enter__(self):
+        with self.lock:
+            if not self.users:
+                self.before = BLAS.limit(limits=1, user_api="blas")
+            self.users += 1
+
+    def __exit__(self, *_):
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.before.restore_original_limits()
+
+
+ONE_BLAS_THREAD = OneBlasThread()
+
+
+@checked
+def map_threads(function: Callable, items: Iterable, threads: Size = 2) -> list:
+    """[function(x) for x in items], so many at a time. With one thread, or one item, BLAS keeps its own.
+
+    After an error, or Ctrl-C, what runs is waited for and nothing more is begun.
+    """
     items = list(items)
     if min(threads, len(items)) <= 1:
         return [function(x) for x in items]
-    with BLAS.limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        jobs = [pool.submit(copy_context().run, function, x) for x in items]
+    pool = ThreadPoolExecutor(threads)
+    with ONE_BLAS_THREAD:
+        try:
+            jobs = [pool.submit(copy_context().run, function, x) for x in items]
+            wait(jobs, return_when=FIRST_EXCEPTION)
+        finally:
+            pool.shutdown(cancel_futures=True)
         return [job.result() for job in jobs]
 
 
-def in_threads(loss_and_grads: Callable, threads: int = 2) -> Callable:
+@checked
+def in_threads(loss_and_grads: Callable, threads: Size = 2) -> Callable:
     """`loss_and_grads` for `train_step` with each batch cut along the first axis of its arrays, one part a thread.
 
     A batch is an array or a tuple of arrays, where None stays None; each part needs a token that counts, and gets a
     generator of its own. Losses and gradients are means over tokens (11.35), so the step is the same but for rounding.
     """
-    guard.count("in_threads", threads=threads)
-
     def threaded(params, batch, rng):
         arrays = batch if isinstance(batch, tuple) else (batch,)
         rows = {len(x) for x in arrays if x is not None}
