@@ -94,6 +94,7 @@ class History:
         return len(self.evaluation) - 1 - self.evaluation.index(min(self.evaluation)) >= patience
 
     def arrays(self) -> dict:
+        """As `Run.history` has them."""
         self.look()
         return {name: np.array(getattr(self, name), kind) for name, kind in KEYS.items()}
 
@@ -137,6 +138,7 @@ class RunFolder:
         return history.steps % self.save_every == 0 and self.is_behind(history)
 
     def is_behind(self, history: History) -> bool:
+        """Whether the last checkpoint lacks a step or an evaluation."""
         return self.writes and self.saved != (history.steps, len(history.evaluation))
 
     def save(self, history: History, params: dict, state: dict, best: dict | None) -> None:
