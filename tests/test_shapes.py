@@ -38,6 +38,7 @@ BEYOND = {(place, name, f"{right!r} → {wrong!r}") for place, name, right, *all
     # where positions are given there are as many keys, m, as queries
     ("np.position", "alibi_bias", "*P n", "*P m"), ("np.position", "relative_bias_forward", "*P n", "*P m"),
     ("pt.position", "alibi_bias", "*P n", "*P m"), ("pt.position", "relative_bias", "*P n", "*P m"),
+    ("np.multihead", "multihead_forward", "*#B n", "*#B m"), ("pt.multihead", "multihead", "*#B n", "*#B m"),
     # a model's memory is as wide as its stream
     *(("np.model", f"stack_{way}", *letters) for way in ("forward", "backward") for letters in (
         ("*B n d", "*B n d_m"), ("*B m d_m", "*B m d"))),

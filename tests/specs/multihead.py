@@ -62,10 +62,10 @@ def placed_cases(rng):
             "position": position, "rope_theta": (30.0, 10000.0)[i % 2]})
     for i, position in enumerate(POSITIONS):
         lead = LEAD[2 + (i + 1) % 3]
-        inputs = {"X": rng.normal(size=(*lead, 5, D)), "M": rng.normal(size=(*lead, 5, D)), "params": placed_params(rng, position)}
+        inputs = {"X": rng.normal(size=(*lead, 6, D)), "M": rng.normal(size=(*lead, 6, D)), "params": placed_params(rng, position)}
         yield Case(f"{position}, places, rank {2 + (i + 1) % 3}", inputs, {
-            "heads": HEADS, "mask": mask_of("random", rng, lead, 5, 5) if i % 2 else None, "position": position, "rope_theta": 30.0,
-            "positions": rng.integers(0, 9, size=(*lead, 5) if i else 5), "is_causal": i > 1})
+            "heads": HEADS, "mask": mask_of("random", rng, lead, 6, 6) if i % 2 else None, "position": position, "rope_theta": 30.0,
+            "positions": rng.integers(0, 9, size=(*lead, 6) if i else 6), "is_causal": i > 1})
 
 
 def multihead_and_placed_cases(rng):
@@ -83,6 +83,7 @@ def head_sum_cases(rng):
         lead = LEAD[rank]
         yield Case(f"rank {rank}, {kind}", {"X": rng.normal(size=(*lead, 6, D)), "params": head_sum_params(rng)},
                    {"mask": mask_of(kind, rng, lead, 6, 6)})
+    yield Case("rank 3, per head", {"X": rng.normal(size=(2, 6, D)), "params": head_sum_params(rng)}, {"mask": rng.random((2, 3, 6, 6)) < 0.6})
 
 
 def split_cases(rng):
@@ -476,6 +477,9 @@ def module_is_the_function(module):
             return dX + dM, {name: grads[name] for name in made}  # noqa: B023  (called before the next turn)
 
         matches_numpy(net, forward, backward, normal(2, 6, 8), fixed=fixed)
+    turned, X, at = module.Multihead(8, HEADS, position="rope_half").double(), normal(2, 6, 8), np.array([[0, 1, 2, 0, 1, 2], [3, 1, 4, 1, 5, 9]])
+    expected = np_multihead.multihead_forward(X, X, tree.from_torch(turned), HEADS, position="rope_half", positions=at)[0]
+    near(turned(torch.tensor(X), positions=torch.tensor(at)).detach(), expected, "places of the module")
     cross = module.Multihead(8, HEADS, d_m=D_M).double()
     expected = np_multihead.multihead_forward(normal(2, N, 8), M_, tree.from_torch(cross), HEADS)[0]
     near(cross(torch.tensor(normal(2, N, 8)), torch.tensor(M_)).detach(), expected, "cross-attention")
