@@ -324,7 +324,7 @@ def wrong_input_is_refused_by_name(module):
          call(module, "decode_forward", BATCH[:, :3], P1, FREE, kv())[1]),
         ("generate", ValueError, "generate: prompts has 0 rows, expected at least 1", [], P1, FREE, 3),
         ("generate", ValueError, r"generate: prompts\[1\] has 0 ids, expected at least 1", [BATCH[0], BATCH[0, :0]], P1, FREE, 3),
-        ("generate", ValueError, r"generate: prompts\[0\] has shape \(2, 9\), expected \(n,\)", [BATCH], P1, FREE, 3),
+        ("generate", ValueError, r"generate: prompts\[0\] has shape \(2, 9\), expected one row of ids", [BATCH], P1, FREE, 3),
         ("generate", ValueError, "stream: steps is 9 after a prompt of 9, expected at most 8", [BATCH[0]], P1, FREE, 9),
         ("generate", ValueError, "generate: steps is 0, expected at least 1", [BATCH[0]], P1, FREE, 0),
         ("generate", TypeError, "stream: rng is None, expected a (NumPy|torch) Generator unless temperature is 0", [BATCH[0]], P1, FREE, 3),

@@ -82,6 +82,49 @@ def a_batch_by_hand(module):
     assert module.IGNORE == -1 and all(x.dtype == np.int64 for name, x in batch.items() if name != "source_mask")
 
 
+def ids_of_any_whole_dtype_make_one_batch(module):
+    """Sentences, marks and sizes of every dtype: int64 all of it, and no id cut to the width of another."""
+    pairs = [([3, 100, 5], [101, 3]), ([6], [])]
+    expected = numbers(module.batch_pairs(pairs, **MARKS))
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
+        given = [(np.array(x, dtype), np.array(y, dtype)) for x, y in pairs]
+        marks = {name: dtype(x) for name, x in MARKS.items()}
+        epochs = module.epoch(given, dtype(2), **marks, rng=rng()), module.epoch(pairs, 2, **MARKS, rng=rng())
+        for batch, right in ((module.batch_pairs(given, **marks), expected), *zip(*epochs, strict=True)):
+            for name, x in numbers(batch).items():
+                same(x, numbers(right)[name], f"{name} of {dtype.__name__}")
+                assert x.dtype == (bool if name == "source_mask" else np.int64), f"{name} of {dtype.__name__} is {x.dtype}"
+    long = numbers(module.batch_pairs([([300, 5], [301])], np.uint8(7), 1, 2))
+    assert long["source"].tolist() == [[300, 5]] and long["labels"].tolist() == [[301, 2]]
+    wide = numbers(module.batch_pairs([([300, 5], [301]), ([3], [])], np.uint16(7), 1, 2))
+    assert wide["labels"].tolist() == [[301, 2], [2, -1]]
+
+
+def numbers_of_numpy_are_numbers(module):
+    """A beam, a length and marks of a narrow dtype are those numbers, and do not overflow."""
+    for seed, V, max_len, beam, alpha, sources, keep in SEARCHES[:2]:
+        narrow = [np.uint8(x) for x in (BOS, EOS, max_len, beam)]
+        found = module.beam_search(step_over(module, seed, V, sources), *narrow, np.float32(alpha), np.int8(sources), np.uint8(keep))
+        right = module.beam_search(step_over(module, seed, V, sources), BOS, EOS, max_len, beam, float(np.float32(alpha)), sources, keep)
+        assert found == right
+
+
+def sources_come_as_people_have_them(module):
+    """Lists, arrays, one array of all, in pt tensors and modules too; a source alone is a batch of one."""
+    rows = [[3, 5, 4], [5, 4, 4]]
+    params = tensors(module, model())
+    search = dict(MARKS, max_len=5, beam=2)
+    expected = module.translate(rows, params, CONFIG, **search)
+    given = [tuple(map(tuple, rows)), np.array(rows, np.uint16), [np.array(row, np.uint8) for row in rows]]
+    for sources in given + ([] if in_numpy(module) else [torch.tensor(rows), [torch.tensor(row) for row in rows]]):
+        assert module.translate(sources, params, CONFIG, **search) == expected
+    assert module.translate(rows[0], params, CONFIG, **search) == expected[:1]
+    if not in_numpy(module):
+        net = EncoderDecoder(CONFIG).double()
+        net.load_state_dict(tree.flatten(params))
+        assert module.translate(rows, net, CONFIG, **search) == expected
+
+
 def an_epoch_has_every_pair_once(module):
     """In batches of similar length, in random order; 50 pairs in batches of 8, the last of which has 2."""
     r = rng()
@@ -437,21 +480,27 @@ BOTH = lambda step: (  # noqa: E731  (the rows that both halves refuse)
     ("batch_pairs", ValueError, "target 0 holds bos, which is 1", [([3], [1, 4])], 0, 1, 2),
     ("batch_pairs", ValueError, "target 0 holds eos, which is 2", [([3], [4, 2])], 0, 1, 2),
     ("batch_pairs", ValueError, "target 0 holds pad, which is 0", [([3], [4, 0])], 0, 1, 2),
-    ("batch_pairs", ValueError, "source 0 has 0 ids, expected at least 1", [([], [4])], 0, 1, 2),
-    ("batch_pairs", ValueError, "pad, bos and eos are 0, 1 and 0, expected three different", [([3], [4])], 0, 1, 0),
+    ("batch_pairs", ValueError, r"source of pairs\[0\] has 0 ids, expected at least 1", [([], [4])], 0, 1, 2),
+    ("batch_pairs", ValueError, "the marks are pad 0, bos 1, eos 0, expected different ids", [([3], [4])], 0, 1, 0),
     ("batch_pairs", ValueError, "bos is -1, expected at least 0", [([3], [4])], 0, -1, 2),
-    ("batch_pairs", ValueError, "number of pairs is 0, expected at least 1", [], 0, 1, 2),
+    ("batch_pairs", ValueError, "pairs has 0 entries, expected at least 1", [], 0, 1, 2),
     ("batch_pairs", TypeError, r"pairs\[0\] is str, expected \(source, target\)", ["ab"], 0, 1, 2),
-    ("batch_pairs", TypeError, "source 0 is str, expected a list of ids", [("ab", "cd")], 0, 1, 2),
-    ("batch_pairs", TypeError, "target 0 has dtype <U2, expected an array of whole numbers", [([3], ["cd"])], 0, 1, 2),
+    ("batch_pairs", TypeError, r"source of pairs\[0\] is str, expected a list of ids", [("ab", "cd")], 0, 1, 2),
+    ("batch_pairs", TypeError, r"target of pairs\[0\]\[0\] is str, expected a whole number", [([3], ["cd"])], 0, 1, 2),
     ("batch_pairs", ValueError, "target 0 holds -1, expected whole numbers", [([3], [4, -1])], 0, 1, 2),
-    ("batch_pairs", ValueError, r"source 0 has shape \(1, 2\), expected \(2,\)", [([[3, 3]], [4])], 0, 1, 2),
+    ("batch_pairs", TypeError, r"source of pairs\[0\]\[0\] is list, expected a whole number", [([[3, 3]], [4])], 0, 1, 2),
     ("epoch", ValueError, "epoch: size is 0, expected at least 1", [([3], [4])], 0, 0, 1, 2, rng()),
-    ("epoch", ValueError, "number of pairs is 0", [], 1, 0, 1, 2, rng()),
+    ("epoch", ValueError, "pairs has 0 entries", [], 1, 0, 1, 2, rng()),
     ("translate", ValueError, "translate: source 1 holds pad", [[3], [0]], {}, CONFIG, 0, 1, 2),
     ("translate", ValueError, "size is 0, expected at least 1", [[3]], {}, CONFIG, 0, 1, 2, 6, 1, 0.6, 0),
+    ("translate", ValueError, "translate: params has no names, expected encoder, decoder", [[3]], {}, CONFIG, 0, 1, 2),
+    ("translate", TypeError, "translate: config is NoneType, expected ModelConfig", [[3]], {}, None, 0, 1, 2),
+    ("translate", TypeError, r"translate: sources\[0\]\[0\] is float, expected a whole number", [[3.5]], {}, CONFIG, 0, 1, 2),
+    ("epoch", TypeError, "epoch: rng is NoneType, expected a NumPy Generator", [([3], [4])], 1, 0, 1, 2, None),
+    ("translation_loss_forward" if step is STEP else "translation_loss", TypeError, "config is NoneType, expected ModelConfig", {}, {}, None),
+    ("translation_loss_forward" if step is STEP else "translation_loss", ValueError, "batch has no names, expected source, source_mask, inputs, labels", {}, {}, CONFIG),
     ("translation_bleu", ValueError, "1 holds pad", [([3], [4]), ([0], [3])], {}, CONFIG, 0, 1, 2),
-    ("greedy_search", ValueError, "greedy_search: bos and eos are both 2", step, 2, 2, 3),
+    ("greedy_search", ValueError, "greedy_search: the marks are bos 2, eos 2, expected different ids", step, 2, 2, 3),
     ("greedy_search", ValueError, "max_len is 0, expected at least 1", step, 1, 2, 0),
     ("greedy_search", ValueError, "sources is 0, expected at least 1", step, 1, 2, 3, 0),
     ("greedy_search", ValueError, r"what step gave has shape \(1, 4\), expected \(1, V\), V more than 4", step, 1, 4, 3),
@@ -459,30 +508,33 @@ BOTH = lambda step: (  # noqa: E731  (the rows that both halves refuse)
     ("beam_search", ValueError, "keep is 0, expected at least 1", step, 1, 2, 3, 4, 0.6, 1, 0),
     ("beam_search", ValueError, "alpha is -1.0, expected at least 0", step, 1, 2, 3, 4, -1.0),
     ("beam_search", ValueError, r"what step gave has shape \(1, 4\), expected \(1, V\), V more than 5", step, 1, 5, 3),
-    ("translation_step", ValueError, "config.kind is 'decoder', expected encoder_decoder", A, A > 0, {}, ModelConfig("decoder", 5, 4, 2, 1), 4),
 )
 wrong_input_is_refused_by_name = refusals(
     *BOTH(STEP),
+    ("translation_step", ValueError, "config.kind is 'decoder', expected encoder_decoder", A, A[:, None] > 0, {}, ModelConfig("decoder", 5, 4, 2, 1), 4),
+    ("translation_step", ValueError, r"source_mask has shape \(1, 1, 2\), expected \(1, 1, 3\)", np.array([[3, 4, 5]]), A[:, None] > 0, {}, CONFIG, 4),
     ("shift_right", TypeError, "shift_right: targets has dtype float64", np.ones((2, 3)), 1),
     ("shift_right", ValueError, "bos is -1, expected at least 0", A, -1),
-    ("shift_right", ValueError, "tokens of targets is 0, expected at least 1", A[:, :0], 1),
+    ("shift_right", ValueError, r"targets has shape \(1, 0\), expected at least 1 entry along the last axis", A[:, :0], 1),
     ("length_penalty", ValueError, "length_penalty: length is -1, expected at least 0", -1, 0.5),
     ("length_penalty", ValueError, "alpha is -0.5, expected at least 0", 1, -0.5),
     ("greedy_search", ValueError, "what step gave holds 1.0, expected log probabilities, at most 0", lambda y, _: -STEP(y, _), 1, 2, 3),
     ("greedy_search", ValueError, "what step gave has a row of −∞ alone", lambda y, _: np.inf * STEP(y, _), 1, 2, 3),
     ("beam_search", ValueError, "what step gave holds nan at index", lambda y, _: np.nan * STEP(y, _), 1, 2, 3),
     ("beam_search", TypeError, "what step gave is list, expected a NumPy array", lambda y, _: [[0.0] * 4], 1, 2, 3),
-    ("beam_search", ValueError, r"what step gave has shape \(2, 4\), expected \(1, V\)", lambda y, _: STEP("ab", _), 1, 2, 3),
+    ("beam_search", ValueError, r"what step gave has shape \(2, 4\), expected \(1, 4\)", lambda y, _: STEP("ab", _), 1, 2, 3),
 )
 wrong_tensors_are_refused_by_name = refusals(
     *BOTH(lambda prefixes, parents: torch.tensor(STEP(prefixes, parents))),
+    ("translation_step", ValueError, "config.kind is 'decoder', expected encoder_decoder", torch.tensor(A), torch.tensor(A[:, None] > 0), {}, ModelConfig("decoder", 5, 4, 2, 1), 4),
     ("shift_right", TypeError, "shift_right: targets has dtype torch.float32", torch.ones(2, 3), 1),
     ("shift_right", ValueError, "bos is -1, expected at least 0", torch.tensor(A), -1),
-    ("shift_right", ValueError, "tokens of targets is 0, expected at least 1", torch.tensor(A)[:, :0], 1),
+    ("shift_right", ValueError, r"targets has shape \(1, 0\), expected at least 1 entry along the last axis", torch.tensor(A)[:, :0], 1),
     ("beam_search", TypeError, "what step gave is numpy.ndarray, expected a torch tensor", STEP, 1, 2, 3),
 )
 
-SHARED = [targets_move_one_place, a_batch_by_hand, an_epoch_has_every_pair_once, loss_is_of_each_next_word,
+SHARED = [targets_move_one_place, a_batch_by_hand, ids_of_any_whole_dtype_make_one_batch, numbers_of_numpy_are_numbers,
+          sources_come_as_people_have_them, an_epoch_has_every_pair_once, loss_is_of_each_next_word,
           beam_search_is_its_definition, beam_of_one_is_greedy, a_beam_wide_enough_is_exhaustive, a_search_that_greed_loses,
           a_search_ends_when_nothing_can_win, a_batch_is_translated_as_each_source_alone,
           a_step_gives_log_probabilities, bleu_is_of_what_the_model_writes_alone]
@@ -501,9 +553,13 @@ WRONG = [
     M("np.translate.shift_right", "invariant", "shifted over the batch",
       "..., :1], bos), targets[..., :-1]], axis=-1", ":1], bos), targets[:-1]], axis=0"),
     M("np.translate.batch_pairs", "invariant", "BOS in the labels",
-      "[[*target, eos] for _, target in pairs]", "[[bos, *target, eos] for _, target in pairs]"),
+      "[np.append(target, eos) for _, target in pairs]", "[np.append([bos, *target], eos) for _, target in pairs]"),
     M("np.translate.batch_pairs", "invariant", "no EOS: the model never learns to end",
-      "[[*target, eos] for _, target in pairs]", "[[*target] or [eos] for _, target in pairs]"),
+      "[np.append(target, eos) for _, target in pairs]", "[target if len(target) else np.array([eos]) for _, target in pairs]"),
+    M("np.translate.batch_pairs", "invariant", "batch: all ids cut to the dtype of the pad", "pad: Index, bos: Index, eos: Index", "pad, bos, eos"),
+    M("np.translate.batch_pairs", "invariant", "batch: ids as they come", "pairs: IdPairs", "pairs: list"),
+    M("np.translate.beam_search", "invariant", "beam: a number of NumPy overflows", "beam: Size = 4", "beam=4"),
+    M("np.translate.translate", "invariant", "translate: sources as they come", "sources: IdRows", "sources: list"),
     M("np.translate.batch_pairs", "invariant", "padding counted in the loss",
       "np.where(counted[:, 0], target, IGNORE)", "target"),
     M("np.translate.batch_pairs", "invariant", "words that are the pad's id ignored, not padding",
@@ -584,12 +640,11 @@ WRONG = [
     M("np.translate.beam_search", "invariant", "beam: all places hold the same at first",
       "log_p[:, 0], parents = 0,", "log_p[:], parents = 0,"),
     M("np.translate.beam_search", "invariant", "beam: words appended to the wrong prefixes",
-      "        prefixes = np.take_along_axis(prefixes, row[..., None], axis=1)\n", ""),
+      "        prefixes = np.take_along_axis(prefixes, place[..., None], axis=1)\n", ""),
     M("np.translate.beam_search", "invariant", "beam: parents are places in the beam, not rows of the call",
-      "np.take_along_axis(live.cumsum().reshape(live.shape) - 1, row, axis=1",
-      "(row + beam * np.arange(sources)[:, None]"),
+      "np.take_along_axis(rows, place, axis=1)", "(place + beam * np.arange(sources)[:, None])"),
     M("np.translate.beam_search", "invariant", "beam: one source's rows taken for another's",
-      "live.cumsum().reshape(live.shape) - 1", "live.cumsum(axis=-1) - 1"),
+      "rows[live] = np.arange(len(parents))", "rows = live.cumsum(axis=-1) - 1"),
     M("np.translate.beam_search", "invariant", "beam: sources compete for places",
       "        best = _top(",
       "        total[total < np.sort(total.ravel())[-min(total.size, sources * beam)]] = -np.inf\n        best = _top("),
@@ -632,7 +687,7 @@ WRONG = [
       "batch['source_mask'])\n"
       "    found = [row[: len(y)].tolist() for row, (_, y) in zip(logits.argmax(axis=-1), pairs)]"),
     M("np.translate.translation_bleu", "invariant", "BLEU: references and translations exchanged",
-      "found, [[target] for _, target in pairs", "[target for _, target in pairs], [[y or [0]] for y in found"),
+      "found, [[target.tolist()] for _, target in pairs", "[target.tolist() for _, target in pairs], [[y or [0]] for y in found"),
     M("np.translate.translation_bleu", "invariant", "BLEU: the options of the search lost",
       ", **options)", ", max_len=5, alpha=2.0)"),
     # pt.translate
@@ -684,9 +739,9 @@ WRONG = [
       ", 0], parents = 0, torch.arange(sources, device=device",
       "], parents = 0, torch.arange(sources, device=device).repeat_interleave(beam"),
     M("pt.translate.beam_search", "invariant", "beam: words appended to the wrong prefixes",
-      "[torch.arange(sources, device=device)[:, None], row]", ""),
+      "[torch.arange(sources, device=device)[:, None], place]", ""),
     M("pt.translate.beam_search", "invariant", "beam: parents are places in the beam",
-      "parents = number.gather(1, row)[live]", "parents = row[live]"),
+      "parents = rows.gather(1, place)[live]", "parents = place[live]"),
     M("pt.translate.beam_search", "invariant", "beam: topk breaks ties as it likes",
       "_top(total.reshape(sources, -1), beam)",
       "total.reshape(sources, -1).flip(-1).topk(beam).indices.neg() + total[0].numel() - 1"),

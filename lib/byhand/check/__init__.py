@@ -9,7 +9,7 @@ are jaxtyping's, and tests run its check too; what a reader meets is this one.
 """
 
 from byhand.check.arrays import Params, Shape, ValuesTrusted, finite
-from byhand.check.generation import has_room, kv_fits, prompts_fit
+from byhand.check.generation import has_room, kv_fits, log_probabilities, marks_differ, prompts_fit, words_alone
 from byhand.check.ids import IdPairs, IdRows, Wholes
 from byhand.check.numbers import (
     Above,
@@ -48,8 +48,8 @@ from byhand.check.values import Logits
 __all__ = [
     "Above", "AtLeast", "AtMost", "Below", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
     "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_float64", "at_least", "axes_of",
-    "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among",
-    "kv_fits", "less_than", "masks_agree", "multiple_of", "names", "needs", "prompts_fit", "repeats_to",
-    "same_shape", "squares_add_up",
-    "loss_answer", "not_empty", "number_from", "optimiser_trees", "same_trees",
+    "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among", "kv_fits",
+    "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree", "multiple_of", "names", "needs",
+    "not_empty", "number_from", "optimiser_trees", "prompts_fit", "repeats_to", "same_shape", "same_trees",
+    "squares_add_up", "words_alone",
 ]

@@ -1,10 +1,12 @@
 """What a decoder asks before it writes: prompts with room behind them, and a cache that fits the model."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from byhand.check.rules import ids_below, kind_among, same_shape
+from byhand.check.values import LogitsOf
 
 
 def prompts_fit(where: str, config: Any, prompts: list, steps: int, stop: list) -> None:
@@ -35,3 +37,30 @@ def has_room(where: str, new: int, length: int, n_max: int) -> None:
     if not 1 <= new <= n_max - length:
         raise ValueError(f"{where}: ids has {new} new tokens a row, expected 1 to {n_max - length}: "
                          f"kv has {length} of {n_max}")
+
+
+def marks_differ(where: str, **marks: int) -> None:
+    """Ids of marks such as EOS, each its own."""
+    if len(set(marks.values())) < len(marks):
+        got = ", ".join(f"{name} {x}" for name, x in marks.items())
+        raise ValueError(f"{where}: the marks are {got}, expected different ids")
+
+
+def words_alone(where: str, sources: Iterable, targets: Iterable, **marks: int) -> None:
+    """Sentences in which no mark stands where it would mean more: no padding in a source, no mark in a target."""
+    marks_differ(where, **marks)
+    for side, rows, barred in (("source", sources, ["pad"]), ("target", targets, list(marks))):
+        for i, ids in enumerate(rows):
+            ids_below(where, 1 << 31, **{f"{side} {i}": ids})
+            for name in barred:
+                if marks[name] in ids:
+                    raise ValueError(f"{where}: {side} {i} holds {name}, which is {marks[name]}, expected words alone")
+
+
+def log_probabilities(where: str, Y: Any, array_type: type, rows: int, eos: int) -> None:
+    """What a caller's step gave: log p (rows, V), EOS among the words; −∞ is allowed."""
+    LogitsOf(array_type, "float", "rows V")(where, "what step gave", Y, {"rows": rows})
+    if Y.shape[1] <= eos:
+        raise ValueError(f"{where}: what step gave has shape {tuple(Y.shape)}, expected ({rows}, V), V more than {eos}")
+    if isinstance(Y, np.ndarray) and Y.max() > 1e-3:
+        raise ValueError(f"{where}: what step gave holds {Y.max()}, expected log probabilities, at most 0")

@@ -36,6 +36,8 @@ class Row:
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> np.ndarray:
         x = np.array(x.tolist()) if is_tensor(x) else x
         if isinstance(x, np.ndarray):
+            if x.ndim != 1:
+                raise ValueError(f"{where}: {name} has shape {x.shape}, expected one row of ids")
             x = OF_ARRAY(where, name, x if x.size else x.astype(np.int64), {})
         elif isinstance(x, list | tuple | range):
             x = np.array([one(where, f"{name}[{i}]", y, {}) for i, y in enumerate(x)], np.int64)
@@ -82,7 +84,7 @@ class Pairs:
         return Row()(where, f"source of {name}", x[0], seen), Row(0)(where, f"target of {name}", x[1], seen)
 
 
-OF_ARRAY, one = ArrayOf(np.ndarray, "int", "n"), Whole()
+OF_ARRAY, one = ArrayOf(np.ndarray, "int", "..."), Whole()
 IdRows = Annotated[Any, Rows()]
 IdPairs = Annotated[Any, Pairs()]
 Wholes = Annotated[Any, WholeNumbers()]

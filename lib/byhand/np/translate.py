@@ -1,13 +1,28 @@
 """Chapter 13: translation: pairs as batches, the loss under teacher forcing, and the search for the best sentence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from byhand import guard
+from byhand.check import (
+    IdPairs,
+    IdRows,
+    Index,
+    NonNegative,
+    Share,
+    Size,
+    checked,
+    fits,
+    ids_below,
+    kind_among,
+    log_probabilities,
+    marks_differ,
+    names,
+    words_alone,
+)
 from byhand.config import ModelConfig
 from byhand.metrics import Bleu, corpus_bleu
 from byhand.np.generate import decode_forward, init_kv, select_kv
@@ -17,36 +32,35 @@ from byhand.np.model import EncoderDecoderCache, encoder_decoder_backward, encod
 from byhand.np.softmax import log_softmax_forward
 
 IGNORE = -1  # the label where a row is padded: no word, so no loss
-Ids = list | tuple | Array
 Step = Callable[[Array, Array], Array]  # see greedy_search
 
 
-def shift_right(targets: Int[Array, "*B n"], bos: int) -> Int[Array, "*B n"]:
+@checked
+def shift_right(targets: Int[Array, "*B n"], bos: Index) -> Int[Array, "*B n"]:
     """What a decoder reads while it writes `targets`: BOS, then each token one place later; the last is never read."""
-    guard.indices("shift_right", "targets", targets, guard.FAR)
-    guard.count("shift_right", low=0, bos=bos)
-    guard.count("shift_right", **{"tokens of targets": targets.shape[-1] if targets.ndim else 0})
+    ids_below("shift_right", 1 << 31, targets=targets)
     return np.concatenate([np.full_like(targets[..., :1], bos), targets[..., :-1]], axis=-1)
 
 
-def batch_pairs(pairs: Sequence[tuple[Ids, Ids]], pad: int, bos: int, eos: int) -> dict[str, Array]:
+@checked
+def batch_pairs(pairs: IdPairs, pad: Index, bos: Index, eos: Index) -> dict[str, Array]:
     """(source, target) ids as {source (B, m), source_mask (B, 1, m), inputs (B, n), labels (B, n)}, padded at the end.
 
     A row of inputs is BOS y_1 … y_k, of labels y_1 … y_k EOS and then IGNORE. No mask hides the padding of the inputs:
     it comes after every word that counts, and the decoder is causal.
     """
-    guard.pairs("batch_pairs", pairs, pad, bos, eos)
+    words_alone("batch_pairs", *zip(*pairs, strict=True), pad=pad, bos=bos, eos=eos)
     source, real = _rows([source for source, _ in pairs], pad)
-    target, counted = _rows([[*target, eos] for _, target in pairs], pad)
+    target, counted = _rows([np.append(target, eos) for _, target in pairs], pad)
     return {"source": source, "source_mask": real, "inputs": np.where(counted[:, 0], shift_right(target, bos), pad),
             "labels": np.where(counted[:, 0], target, IGNORE)}
 
 
+@checked
 def epoch(
-    pairs: Sequence[tuple[Ids, Ids]], size: int, pad: int, bos: int, eos: int, rng: np.random.Generator
+    pairs: IdPairs, size: Size, pad: Index, bos: Index, eos: Index, rng: np.random.Generator
 ) -> list[dict[str, Array]]:
     """Each pair once, `size` a batch: those of similar length together, so that little is padding; batches shuffled."""
-    guard.count("epoch", size=size, **{"number of pairs": len(pairs)})
     order = sorted(rng.permutation(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
     groups = [order[i : i + size] for i in range(0, len(order), size)]
     return [batch_pairs([pairs[j] for j in groups[i]], pad, bos, eos) for i in rng.permutation(len(groups))]
@@ -57,28 +71,31 @@ class TranslationCache(NamedTuple):
     loss: CrossEntropyCache
 
 
+@checked
 def translation_loss_forward(
     params: dict,
     batch: dict[str, Array],
     config: ModelConfig,
-    smoothing: float = 0.0,
+    smoothing: Share = 0.0,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, ""], TranslationCache]:
     """Cross-entropy of each next word given the right words before it: teacher forcing. Padding has no part in it."""
-    guard.subtrees("translation_loss", batch, ["source", "source_mask", "inputs", "labels"], "batch")
+    names("translation_loss", "batch", batch, ["source", "source_mask", "inputs", "labels"])
     logits, model = encoder_decoder_forward(
         batch["source"], batch["inputs"], params, config, batch["source_mask"], rng=rng)
     L, loss = cross_entropy_forward(logits, batch["labels"], smoothing, IGNORE)
     return L, TranslationCache(model, loss)
 
 
+@checked
 def translation_loss_backward(dL: Float[Array, ""] | float, cache: TranslationCache) -> dict:
     """The gradients of the parameters."""
     return encoder_decoder_backward(cross_entropy_backward(dL, cache.loss), cache.model)
 
 
+@checked
 def loss_and_grads(
-    params: dict, batch: dict[str, Array], rng: np.random.Generator | None, config: ModelConfig, smoothing: float = 0.0
+    params: dict, batch: dict[str, Array], rng: np.random.Generator | None, config: ModelConfig, smoothing: Share = 0.0
 ) -> tuple[Float[Array, ""], dict, int]:
     """The mean loss of a batch, its gradients, and how many words it is the mean of: what a training loop asks for."""
     L, cache = translation_loss_forward(params, batch, config, smoothing, rng)
@@ -91,25 +108,25 @@ class Hypothesis(NamedTuple):
     finished: bool  # whether EOS came within max_len
 
 
-def length_penalty(length: int, alpha: float) -> float:
+@checked
+def length_penalty(length: Index, alpha: NonNegative) -> float:
     """((5 + |y|) / 6)^α (Wu et al. 2016), which divides log p: without it every further word makes a sentence worse."""
-    guard.count("length_penalty", low=0, length=length)
-    guard.within("length_penalty", 0, np.inf, alpha=alpha)
     return ((5 + length) / 6) ** alpha
 
 
-def greedy_search(step: Step, bos: int, eos: int, max_len: int, sources: int = 1) -> list[Hypothesis]:
+@checked
+def greedy_search(step: Step, bos: Index, eos: Index, max_len: Size, sources: Size = 1) -> list[Hypothesis]:
     """For each source the most probable next word (of equals the lowest id), again and again, until it is EOS.
 
     step(prefixes (r, t), parents (r,)) → log p (r, V) of the next word. A prefix begins with BOS; row i goes on from
     row parents[i] of the call before, in the first call from source i. |y| ≤ max_len, EOS counted.
     """
-    guard.search("greedy_search", bos, eos, max_len, sources=sources)
+    marks_differ("greedy_search", bos=bos, eos=eos)
     prefixes, log_p, rows = np.full((sources, 1), bos), np.zeros(sources), np.arange(sources)
     parents, found = rows, {}
     for _ in range(max_len):
         Y = step(prefixes, parents)
-        guard.log_p("greedy_search", Y, len(rows), eos)
+        log_probabilities("greedy_search", Y, Array, len(rows), eos)
         word = Y.argmax(axis=-1)
         prefixes, log_p = np.column_stack([prefixes, word]), log_p + Y.max(axis=-1)
         ended = word == eos
@@ -121,8 +138,10 @@ def greedy_search(step: Step, bos: int, eos: int, max_len: int, sources: int = 1
     return [found[i] for i in range(sources)]
 
 
+@checked
 def beam_search(
-    step: Step, bos: int, eos: int, max_len: int, beam: int = 4, alpha: float = 0.6, sources: int = 1, keep: int = 1
+    step: Step, bos: Index, eos: Index, max_len: Size,
+    beam: Size = 4, alpha: NonNegative = 0.6, sources: Size = 1, keep: Size = 1,
 ) -> list[list[Hypothesis]]:
     """For each source the `keep` best sentences found, best first, by log p / length_penalty(|y|, α).
 
@@ -130,7 +149,7 @@ def beam_search(
     when none that lives can still beat the worst of `keep` that have ended. What max_len cuts off ranks behind those.
     Ties go to the better prefix, then to the lower id. With beam = 1 it is `greedy_search`; the step is as there.
     """
-    guard.search("beam_search", bos, eos, max_len, beam=beam, sources=sources, keep=keep)
+    marks_differ("beam_search", bos=bos, eos=eos)
     limit = length_penalty(max_len, alpha)
     prefixes, log_p = np.full((sources, beam, 1), bos), np.full((sources, beam), -np.inf)
     log_p[:, 0], parents = 0, np.arange(sources)
@@ -138,13 +157,15 @@ def beam_search(
     for t in range(1, max_len + 1):
         live = log_p > -np.inf
         Y = step(prefixes[live], parents)
-        guard.log_p("beam_search", Y, len(parents), eos)
-        total = np.full((*live.shape, Y.shape[-1]), -np.inf)
-        total[live] = log_p[live][:, None] + Y
+        log_probabilities("beam_search", Y, Array, len(parents), eos)
+        total = np.full((*live.shape, Y.shape[1]), -np.inf)
+        total[live] = log_p[live][:, None] + Y  # log p of every continuation
+        rows = np.zeros(live.shape, np.int64)  # the row of this step in which a place of the beam stood
+        rows[live] = np.arange(len(parents))
         total = total.reshape(sources, -1)
         best = _top(total, beam)
-        log_p, (row, word) = np.take_along_axis(total, best, axis=-1), np.divmod(best, Y.shape[-1])
-        prefixes = np.take_along_axis(prefixes, row[..., None], axis=1)
+        log_p, (place, word) = np.take_along_axis(total, best, axis=1), np.divmod(best, Y.shape[1])
+        prefixes = np.take_along_axis(prefixes, place[..., None], axis=1)
         prefixes = np.concatenate([prefixes, word[..., None]], axis=-1)
         for b, k in np.argwhere((word == eos) & (log_p > -np.inf)):
             ended = Hypothesis(prefixes[b, k, 1:-1].tolist(), float(log_p[b, k]), True)
@@ -153,7 +174,7 @@ def beam_search(
         for pool, p in zip(pools, log_p, strict=True):
             if len(pool) == keep and p.max() / limit <= pool[-1][0]:  # log p only falls, and divides by limit at most
                 p[:] = -np.inf
-        parents = np.take_along_axis(live.cumsum().reshape(live.shape) - 1, row, axis=1)[log_p > -np.inf]
+        parents = np.take_along_axis(rows, place, axis=1)[log_p > -np.inf]
         if not parents.size:
             break
     cut = [[Hypothesis(y[1:].tolist(), float(p), False) for y, p in zip(*rows, strict=True) if p > -np.inf]
@@ -161,11 +182,13 @@ def beam_search(
     return [([h for _, h in pool] + rest)[:keep] for pool, rest in zip(pools, cut, strict=True)]
 
 
+@checked
 def translation_step(
-    source: Int[Array, "B m"], source_mask: Bool[Array, "B 1 m"], params: dict, config: ModelConfig, max_len: int
+    source: Int[Array, "B m"], source_mask: Bool[Array, "B 1 m"], params: dict, config: ModelConfig, max_len: Size
 ) -> Step:
     """The step of a search over a model: the sources are encoded once, and each word costs one pass of one word."""
-    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    kind_among("translation_step", config, "encoder_decoder")
+    fits("translation_step", params, config.shapes)
     M, _ = encoder_forward(source, params["encoder"], config, source_mask)
     kv = init_kv(params, config, len(source), max_len, M=M, memory_mask=source_mask)
 
@@ -179,13 +202,14 @@ def translation_step(
     return step
 
 
+@checked
 def translate(
-    sources: Sequence[Ids], params: dict, config: ModelConfig, pad: int, bos: int, eos: int, max_len: int = 64,
-    beam: int = 1, alpha: float = 0.6, size: int = 64,
+    sources: IdRows, params: dict, config: ModelConfig, pad: Index, bos: Index, eos: Index,
+    max_len: Size = 64, beam: Size = 1, alpha: NonNegative = 0.6, size: Size = 64,
 ) -> list[list[int]]:
     """The best translation found for each source, without EOS; `size` sources of similar length at a time."""
-    guard.pairs("translate", [(source, ()) for source in sources], pad, bos, eos)
-    guard.count("translate", size=size)
+    words_alone("translate", sources, [], pad=pad, bos=bos, eos=eos)
+    fits("translate", params, config.shapes)
     order, found = sorted(range(len(sources)), key=lambda i: len(sources[i])), {}
     for rows in (order[i : i + size] for i in range(0, len(order), size)):
         step = translation_step(*_rows([sources[i] for i in rows], pad), params, config, max_len)
@@ -194,12 +218,13 @@ def translate(
     return [found[i] for i in range(len(sources))]
 
 
+@checked
 def translation_bleu(
-    pairs: Sequence[tuple[Ids, Ids]], params: dict, config: ModelConfig, pad: int, bos: int, eos: int, **options
+    pairs: IdPairs, params: dict, config: ModelConfig, pad: Index, bos: Index, eos: Index, **options
 ) -> tuple[Bleu, list[list[int]]]:
     """BLEU of what `translate` writes, and what that is: each word follows the model's own words, not the reference."""
     found = translate([source for source, _ in pairs], params, config, pad, bos, eos, **options)
-    return corpus_bleu(found, [[target] for _, target in pairs]), found
+    return corpus_bleu(found, [[target.tolist()] for _, target in pairs]), found
 
 
 def _rows(sentences, pad) -> tuple[Array, Array]:

@@ -1,18 +1,32 @@
 """Chapter 13: translation in PyTorch: the loss under teacher forcing, and searches that stay on the device.
 
-Parameters are the tree of the NumPy half; that of a module is tree.unflatten(model.state_dict()).
+Parameters are the tree of the NumPy half, or, where nothing is learnt, a module that holds one.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from numpy import ndarray as Array
 from torch import Tensor, nn
 
-from byhand import guard, tree
+from byhand import tree
+from byhand.check import (
+    IdPairs,
+    IdRows,
+    Index,
+    NonNegative,
+    Share,
+    Size,
+    checked,
+    fits,
+    kind_among,
+    log_probabilities,
+    marks_differ,
+    names,
+    words_alone,
+)
 from byhand.config import ModelConfig
 from byhand.metrics import Bleu, corpus_bleu
 from byhand.np import translate as numpy_half
@@ -24,42 +38,43 @@ from byhand.pt.model import encoder, encoder_decoder
 
 __all__ = ["IGNORE", "Hypothesis", "batch_pairs", "beam_search", "epoch", "greedy_search", "length_penalty",
            "loss_and_weight", "shift_right", "translate", "translation_bleu", "translation_loss", "translation_step"]
-Ids = list | tuple | Array
 Step = Callable[[Tensor, Tensor], Tensor]  # see greedy_search
 
 
-def shift_right(targets: Int[Tensor, "*B n"], bos: int) -> Int[Tensor, "*B n"]:
+@checked
+def shift_right(targets: Int[Tensor, "*B n"], bos: Index) -> Int[Tensor, "*B n"]:
     """What a decoder reads while it writes `targets`: BOS, then each token one place later; the last is never read."""
-    guard.indices("shift_right", "targets", targets, guard.FAR, half="tensor")
-    guard.count("shift_right", low=0, bos=bos)
-    guard.count("shift_right", **{"tokens of targets": targets.shape[-1] if targets.ndim else 0})
     return torch.cat([torch.full_like(targets[..., :1], bos), targets[..., :-1]], dim=-1)
 
 
-def batch_pairs(pairs: Sequence[tuple[Ids, Ids]], pad: int, bos: int, eos: int, device=None) -> dict[str, Tensor]:
+@checked
+def batch_pairs(pairs: IdPairs, pad: Index, bos: Index, eos: Index, device=None) -> dict[str, Tensor]:
     """The batch of the NumPy half, made there, as tensors on `device`."""
     return tree.to_torch(numpy_half.batch_pairs(pairs, pad, bos, eos), device)
 
 
+@checked
 def epoch(
-    pairs: Sequence[tuple[Ids, Ids]], size: int, pad: int, bos: int, eos: int, rng: np.random.Generator, device=None
+    pairs: IdPairs, size: Size, pad: Index, bos: Index, eos: Index, rng: np.random.Generator, device=None
 ) -> list[dict[str, Tensor]]:
     """The epoch of the NumPy half, as tensors on `device`: one rng gives both halves the same batches."""
     return [tree.to_torch(batch, device) for batch in numpy_half.epoch(pairs, size, pad, bos, eos, rng)]
 
 
+@checked
 def translation_loss(
-    params: dict, batch: dict[str, Tensor], config: ModelConfig, smoothing: float = 0.0, training: bool = False
+    params: dict, batch: dict[str, Tensor], config: ModelConfig, smoothing: Share = 0.0, training: bool = False
 ) -> Float[Tensor, ""]:
     """Cross-entropy of each next word given the right words before it: teacher forcing. Padding has no part in it."""
-    guard.subtrees("translation_loss", batch, ["source", "source_mask", "inputs", "labels"], "batch")
+    names("translation_loss", "batch", batch, ["source", "source_mask", "inputs", "labels"])
     logits = encoder_decoder(
         batch["source"], batch["inputs"], params, config, batch["source_mask"], training=training)
     return cross_entropy(logits, batch["labels"], smoothing, IGNORE)
 
 
+@checked
 def loss_and_weight(
-    model: nn.Module, batch: dict[str, Tensor], smoothing: float = 0.0
+    model: nn.Module, batch: dict[str, Tensor], smoothing: Share = 0.0
 ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
     """The mean loss of a batch under a module, compiled or not, and how many words it is the mean of."""
     logits = model(batch["source"], batch["inputs"], batch["source_mask"])
@@ -67,20 +82,23 @@ def loss_and_weight(
 
 
 @torch.inference_mode()
-def greedy_search(step: Step, bos: int, eos: int, max_len: int, sources: int = 1, device=None) -> list[Hypothesis]:
+@checked
+def greedy_search(
+    step: Step, bos: Index, eos: Index, max_len: Size, sources: Size = 1, device=None
+) -> list[Hypothesis]:
     """For each source the most probable next word (of equals the lowest id), again and again, until it is EOS.
 
     step(prefixes (r, t), parents (r,)) → log p (r, V) of the next word. A prefix begins with BOS; row i goes on from
     row parents[i] of the call before, in the first call from source i. |y| ≤ max_len, EOS counted.
     """
-    guard.search("greedy_search", bos, eos, max_len, sources=sources)
+    marks_differ("greedy_search", bos=bos, eos=eos)
     prefixes = torch.full((sources, 1), bos, device=device)
     log_p = torch.zeros(sources, dtype=torch.float64, device=device)
     parents = rows = torch.arange(sources, device=device)
     found: dict[int, Hypothesis] = {}
     for _ in range(max_len):
         Y = step(prefixes, parents)
-        guard.log_p("greedy_search", Y, len(rows), eos, half="tensor")
+        log_probabilities("greedy_search", Y, Tensor, len(rows), eos)
         gain, word = Y.max(dim=-1).values, Y.argmax(dim=-1)  # argmax promises the first of equals, max does not
         prefixes, log_p = torch.cat([prefixes, word[:, None]], dim=-1), log_p + gain
         ended = word == eos
@@ -94,15 +112,17 @@ def greedy_search(step: Step, bos: int, eos: int, max_len: int, sources: int = 1
 
 
 @torch.inference_mode()
+@checked
 def beam_search(
-    step: Step, bos: int, eos: int, max_len: int, beam: int = 4, alpha: float = 0.6, sources: int = 1, keep: int = 1,
+    step: Step, bos: Index, eos: Index, max_len: Size,
+    beam: Size = 4, alpha: NonNegative = 0.6, sources: Size = 1, keep: Size = 1,
     device=None,
 ) -> list[list[Hypothesis]]:
     """For each source the `keep` best sentences found, best first, by log p / length_penalty(|y|, α).
 
     See the NumPy half. Sums are float64 here too; what the bookkeeping needs crosses to the CPU once a word.
     """
-    guard.search("beam_search", bos, eos, max_len, beam=beam, sources=sources, keep=keep)
+    marks_differ("beam_search", bos=bos, eos=eos)
     limit = length_penalty(max_len, alpha)
     prefixes = torch.full((sources, beam, 1), bos, device=device)
     log_p = torch.full((sources, beam), -torch.inf, dtype=torch.float64, device=device)
@@ -111,12 +131,14 @@ def beam_search(
     pools: list[list[tuple[float, Hypothesis]]] = [[] for _ in range(sources)]
     for t in range(1, max_len + 1):
         Y = step(prefixes[live], parents)
-        guard.log_p("beam_search", Y, len(parents), eos, half="tensor")
+        log_probabilities("beam_search", Y, Tensor, len(parents), eos)
         total = log_p.new_full((*live.shape, Y.shape[-1]), -torch.inf)
-        total[live] = log_p[live][:, None] + Y
+        total[live] = log_p[live][:, None] + Y  # log p of every continuation
+        rows = torch.zeros_like(live, dtype=torch.int64)  # the row of this step in which a place of the beam stood
+        rows[live] = torch.arange(len(parents), device=device)
         best = _top(total.reshape(sources, -1), beam)
-        log_p, row, word = total.reshape(sources, -1).gather(-1, best), best // Y.shape[-1], best % Y.shape[-1]
-        prefixes = torch.cat([prefixes[torch.arange(sources, device=device)[:, None], row], word[..., None]], dim=-1)
+        log_p, place, word = total.reshape(sources, -1).gather(-1, best), best // Y.shape[-1], best % Y.shape[-1]
+        prefixes = torch.cat([prefixes[torch.arange(sources, device=device)[:, None], place], word[..., None]], dim=-1)
         ended = (word == eos) & (log_p > -torch.inf)
         log_p, left = log_p.masked_fill(word == eos, -torch.inf), log_p[ended].tolist()
         for (b, _), y, p in zip(ended.nonzero().tolist(), prefixes[ended, 1:-1].tolist(), left, strict=True):
@@ -125,9 +147,8 @@ def beam_search(
         worst = [pool[-1][0] if len(pool) == keep else -math.inf for pool in pools]
         done = log_p.amax(dim=-1) / limit <= log_p.new_tensor(worst)  # log p only falls, and divides by limit at most
         log_p = log_p.masked_fill(done[:, None], -torch.inf)
-        number = live.flatten().cumsum(0).reshape(live.shape) - 1
         live = log_p > -torch.inf
-        parents = number.gather(1, row)[live]
+        parents = rows.gather(1, place)[live]
         if not len(parents):
             break
     cut = [[Hypothesis(y[1:], p, False) for y, p in zip(*rows, strict=True) if p > -math.inf]
@@ -135,11 +156,18 @@ def beam_search(
     return [([h for _, h in pool] + rest)[:keep] for pool, rest in zip(pools, cut, strict=True)]
 
 
+@checked
 def translation_step(
-    source: Int[Tensor, "B m"], source_mask: Bool[Tensor, "B 1 m"], params: dict, config: ModelConfig, max_len: int
+    source: Int[Tensor, "B m"],
+    source_mask: Bool[Tensor, "B 1 m"],
+    params: dict | nn.Module,
+    config: ModelConfig,
+    max_len: Size,
 ) -> Step:
     """The step of a search over a model: the sources are encoded once, and each word costs one pass of one word."""
-    guard.model("encoder_decoder", params, config, "encoder_decoder")
+    params = tree.of_module(params)
+    kind_among("translation_step", config, "encoder_decoder")
+    fits("translation_step", params, config.shapes)
     with torch.inference_mode():
         M = encoder(source, params["encoder"], config, source_mask)
         kv = init_kv(params, config, len(source), max_len, M=M, memory_mask=source_mask)
@@ -154,13 +182,15 @@ def translation_step(
     return step
 
 
+@checked
 def translate(
-    sources: Sequence[Ids], params: dict, config: ModelConfig, pad: int, bos: int, eos: int, max_len: int = 64,
-    beam: int = 1, alpha: float = 0.6, size: int = 64,
+    sources: IdRows, params: dict | nn.Module, config: ModelConfig, pad: Index, bos: Index, eos: Index,
+    max_len: Size = 64, beam: Size = 1, alpha: NonNegative = 0.6, size: Size = 64,
 ) -> list[list[int]]:
     """The best translation found for each source, without EOS; `size` sources of similar length at a time."""
-    guard.pairs("translate", [(source, ()) for source in sources], pad, bos, eos)
-    guard.count("translate", size=size)
+    params = tree.of_module(params)
+    words_alone("translate", sources, [], pad=pad, bos=bos, eos=eos)
+    fits("translate", params, config.shapes)
     order, found = sorted(range(len(sources)), key=lambda i: len(sources[i])), {}
     device = next(iter(tree.flatten(params).values())).device
     for rows in (order[i : i + size] for i in range(0, len(order), size)):
@@ -170,12 +200,13 @@ def translate(
     return [found[i] for i in range(len(sources))]
 
 
+@checked
 def translation_bleu(
-    pairs: Sequence[tuple[Ids, Ids]], params: dict, config: ModelConfig, pad: int, bos: int, eos: int, **options
+    pairs: IdPairs, params: dict | nn.Module, config: ModelConfig, pad: Index, bos: Index, eos: Index, **options
 ) -> tuple[Bleu, list[list[int]]]:
     """BLEU of what `translate` writes, and what that is: each word follows the model's own words, not the reference."""
     found = translate([source for source, _ in pairs], params, config, pad, bos, eos, **options)
-    return corpus_bleu(found, [[target] for _, target in pairs]), found
+    return corpus_bleu(found, [[target.tolist()] for _, target in pairs]), found
 
 
 def _rows(sentences, pad, device):
