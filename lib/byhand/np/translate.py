@@ -14,6 +14,7 @@ from byhand.check import (
     NonNegative,
     Share,
     Size,
+    at_least,
     checked,
     fits,
     ids_below,
@@ -38,6 +39,7 @@ Step = Callable[[Array, Array], Array]  # see greedy_search
 @checked
 def shift_right(targets: Int[Array, "*B n"], bos: Index) -> Int[Array, "*B n"]:
     """What a decoder reads while it writes `targets`: BOS, then each token one place later; the last is never read."""
+    at_least("shift_right", 1, **{"tokens of targets": targets.shape[-1]})
     ids_below("shift_right", 1 << 31, targets=targets)
     return np.concatenate([np.full_like(targets[..., :1], bos), targets[..., :-1]], axis=-1)
 

@@ -19,6 +19,7 @@ from byhand.check import (
     NonNegative,
     Share,
     Size,
+    at_least,
     checked,
     fits,
     kind_among,
@@ -44,6 +45,7 @@ Step = Callable[[Tensor, Tensor], Tensor]  # see greedy_search
 @checked
 def shift_right(targets: Int[Tensor, "*B n"], bos: Index) -> Int[Tensor, "*B n"]:
     """What a decoder reads while it writes `targets`: BOS, then each token one place later; the last is never read."""
+    at_least("shift_right", 1, **{"tokens of targets": targets.shape[-1]})
     return torch.cat([torch.full_like(targets[..., :1], bos), targets[..., :-1]], dim=-1)
 
 
