@@ -507,6 +507,9 @@ def legal(seed: Seed, path, change: Change, args) -> bool:
         letters = dims(annotation)
         if letters is None:
             return False
+        if path[0] == "bias" and "Q" in args:  # repeated to the scores, and then the same as written out
+            full = {**args, "bias": np.broadcast_to(new, seen_by("bias", seed.name, args)).copy()}
+            return not apart(call(seed.place, seed.name, args), call(seed.place, seed.name, full), 1e-12)
         if new.dtype.kind not in "iu" and not beartype.door.is_bearable(new, annotation):
             return False
         if path[0] in ("mask", "memory_mask") and (scores := seen_by(path[0], seed.name, args)) is not None:
