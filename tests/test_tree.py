@@ -368,3 +368,22 @@ def test_a_wrong_tree_is_found(story, finds, old, new, tmp_path):
 
 def test_every_property_finds_something():
     assert {finds for _, finds, *_ in WRONG} == PROPERTIES.keys()
+
+
+def reads_modules(module):
+    """A tree as it is; that of a module, whose tensors it shares; that of a module inside torch.compile's."""
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+    params = module.of_module(net)
+    assert {name: tuple(part) for name, part in params.items()} == {"0": ("weight", "bias"), "1": ("weight", "bias")}
+    assert params["0"]["weight"].data_ptr() == net[0].weight.data_ptr() and module.of_module(params) is params
+    compiled = torch.nn.Module()
+    compiled._orig_mod = net  # what torch.compile makes, whose state_dict says _orig_mod in every name
+    assert module.of_module(compiled).keys() == params.keys()
+
+
+def test_modules_are_read_as_trees():
+    reads_modules(tree)
+    for old, new in (('getattr(source, "_orig_mod", source).state_dict()', "source.state_dict()"),
+                     ("        return source\n    return unflatten(getattr", "        return dict(source)\n    return unflatten(getattr")):
+        with pytest.raises(AssertionError):
+            reads_modules(build("tree", old, new))
