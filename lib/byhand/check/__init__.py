@@ -23,6 +23,7 @@ from byhand.check.numbers import (
     Size,
 )
 from byhand.check.rules import (
+    all_finite,
     all_float64,
     at_least,
     axes_of,
@@ -47,9 +48,9 @@ from byhand.check.values import Logits
 
 __all__ = [
     "Above", "AtLeast", "AtMost", "Below", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
-    "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_float64", "at_least", "axes_of",
-    "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below", "kind_among", "kv_fits",
-    "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree", "multiple_of", "names", "needs",
-    "not_empty", "number_from", "optimiser_trees", "prompts_fit", "repeats_to", "same_shape", "same_trees",
-    "squares_add_up", "words_alone",
+    "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_finite", "all_float64", "at_least",
+    "axes_of", "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below",
+    "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree",
+    "multiple_of", "names", "needs", "not_empty", "number_from", "optimiser_trees", "prompts_fit", "repeats_to",
+    "same_shape", "same_trees", "squares_add_up", "words_alone",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.check.arrays import repeats
+from byhand.check.arrays import finite, repeats
 from byhand.check.numbers import kind_of
 
 
@@ -33,6 +33,13 @@ def repeats_to(where: str, full: tuple, **shapes: Any) -> None:
     for name, shape in shapes.items():
         if not repeats(tuple(shape), tuple(full)):
             raise ValueError(f"{where}: {name} is {tuple(shape)}, expected a shape that repeats to {tuple(full)}")
+
+
+def all_finite(where: str, **arrays: Any) -> None:
+    """No NaN and no infinity in arrays that may be of several dtypes."""
+    for name, x in arrays.items():
+        if x.dtype.kind == "f":
+            finite(where, name, x)
 
 
 def all_float64(where: str, **arrays: Any) -> None:

@@ -3,16 +3,17 @@
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from numpy import ndarray as Array
 
 from byhand import tree
-from byhand.check import NonNegative, Positive, all_float64, checked, repeats_to, same_shape
+from byhand.check import NonNegative, Positive, all_finite, all_float64, checked, repeats_to, same_shape
 
 
 @checked
-def relative_error(a: Float[Array, "*S"], b: Float[Array, "*S"], floor: NonNegative = 0.0) -> float:
+def relative_error(a: Shaped[Array, "*S"], b: Shaped[Array, "*S"], floor: NonNegative = 0.0) -> float:
     """Largest |a − b|, as a share of the largest |a| or |b|, or of `floor` if that is greater; 0 if a equals b."""
+    all_finite("relative_error", a=a, b=b)
     gap = np.abs(a - b).max(initial=0.0)
     size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)
     return float(gap / size) if gap else 0.0  # (0.38)
