@@ -177,7 +177,7 @@ def loads_torch(code: str) -> bool:
 def test_the_numpy_half_never_imports_torch():
     """A reader without torch can run it; each call to forward and backward included."""
     everything = "\n".join(f"import byhand.np.{stem}" for stem in CHAPTER)
-    everything += "\nimport byhand.tree, byhand.config, byhand.data, byhand.guard, byhand.cost, byhand.init"
+    everything += "\nimport byhand.tree, byhand.config, byhand.data, byhand.cost, byhand.init"
     everything += "\nimport byhand.metrics, byhand.text, byhand.io.gguf, byhand.text.gguf, byhand.io.safetensors"
     everything += "\nimport byhand.pretrained, byhand.io.checkpoint, byhand.io.module, byhand.annex.fast"
     run = """
