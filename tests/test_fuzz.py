@@ -687,7 +687,8 @@ def found_through(tries: int = 4000) -> str:
 UNSEEN = {  # holes of test_errors.py that its rows find, and no single change of one argument can show
     "the index of the last": "the message is wrong, not the refusal",
     "no key at all": "K and V have to lack theirs together",
-    "no mask to combine": "there is no argument left to change",
+    **dict.fromkeys(("no mask to combine", "masks that do not fit", "masks of odd ranks", "masks of the other half"),
+                    "combine_masks takes masks without names, which the rows of test_errors.py give it"),
 }
 
 

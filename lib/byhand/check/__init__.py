@@ -8,7 +8,7 @@ fourteen lines that do not say what was expected, no look at NaN, and ids stay o
 are jaxtyping's, and tests run its check too; what a reader meets is this one.
 """
 
-from byhand.check.arrays import Params, Shape, ValuesTrusted, finite
+from byhand.check.arrays import Params, ValuesTrusted, finite
 from byhand.check.generation import has_room, kv_fits, log_probabilities, marks_differ, prompts_fit, words_alone
 from byhand.check.ids import IdPairs, IdRows, Wholes
 from byhand.check.numbers import (
@@ -42,6 +42,7 @@ from byhand.check.rules import (
     same_shape,
     squares_add_up,
 )
+from byhand.check.shapes import Shape
 from byhand.check.signature import checked
 from byhand.check.trees import loss_answer, not_empty, number_from, optimiser_trees, same_trees
 from byhand.check.values import Logits

@@ -7,9 +7,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from byhand.check.numbers import kind_of
+from byhand.check.shapes import Letters, bind, empty, fits_as_mask, misfit, repeats
 
 _TRUSTED: ContextVar[bool] = ContextVar("trusted", default=False)
-NOUNS = {"Q": "queries", "K": "keys", "V": "values"}  # what the rows of an array are called in a sentence
 
 
 class ValuesTrusted:
@@ -27,38 +27,6 @@ def trusted() -> bool:
     return _TRUSTED.get()
 
 
-class Letters(NamedTuple):
-    """A shape such as "*B n d", taken apart."""
-
-    text: str
-    head: tuple  # before the axes without a number of their own: letters, or whole numbers
-    lead: str | None  # the letter of those axes, "" if they have none, None if there are none
-    tail: tuple
-    shared: bool  # of a mask: an axis may be 1, and the leading ones may be missing
-    whole: tuple  # counted from the end, the axes of a shared shape that must be there in full
-
-    @classmethod
-    def of(cls, text: str) -> "Letters":
-        words = text.split()
-        many = [i for i, word in enumerate(words) if "*" in word or word == "..."]
-        at = many[0] if many else -1
-        named = [int(w) if w.isdigit() else w.replace("#", "") for w in words]
-        lead = named[at].replace("*", "").replace("...", "") if many else None
-        return cls(text, tuple(named[:max(at, 0)]), lead, tuple(named[at + 1:]), "#" in text,
-                   tuple(-i for i, word in enumerate(reversed(words), 1) if "#" not in word))
-
-    @property
-    def free(self) -> bool:
-        return self.lead == "" and not self.head and not self.tail
-
-
-class Shape:
-    """Shape["*B n d"], in a cache: the shape of an array that is not kept itself."""
-
-    def __class_getitem__(cls, text: str):
-        return Annotated[tuple, Letters.of(text)]
-
-
 class Leaves(NamedTuple):
     array_type: type
     shapes: dict
@@ -70,48 +38,6 @@ def Params(array_type: type, shapes: dict) -> Any:  # noqa: N802  (it makes a ty
     A shape of None is a subtree that somebody else looks at; a dict is a subtree of this kind.
     """
     return Annotated[dict, Leaves(array_type, shapes)]
-
-
-def bind(shape: tuple, letters: Letters, seen: dict) -> bool:
-    """Whether a shape fits the letters as far as they are known; those that are new to `seen` get their sizes."""
-    head, tail = letters.head, letters.tail
-    extra = len(shape) - len(head) - len(tail)
-    if extra < 0 or (extra and letters.lead is None):
-        return False
-    if letters.lead and seen.setdefault("*" + letters.lead, tuple(shape[len(head):len(head) + extra])) != tuple(
-            shape[len(head):len(head) + extra]):
-        return False
-    for i, letter in enumerate(head):
-        if shape[i] != known(letter, shape[i], seen):
-            return False
-    for i, letter in enumerate(tail, len(head) + extra):
-        if shape[i] != known(letter, shape[i], seen):
-            return False
-    return True
-
-
-def known(letter, size: int, seen: dict) -> int:
-    """The size of a letter, which is this one where it is met for the first time."""
-    if letter == "_":
-        return size
-    if isinstance(letter, int):
-        return letter
-    return seen.setdefault(letter, size)
-
-
-def fits_as_mask(shape: tuple, full: tuple) -> bool:
-    """(n, m) in full, or all axes, each 1 or in full, the last one in full.
-
-    The key axis must be there. Anything looser would let a (B, m) padding mask pass for an (n, m) one.
-    """
-    return shape == full[-2:] or len(shape) == len(full) and shape[-1:] == full[-1:] and all(
-        s in (1, f) for s, f in zip(shape, full, strict=True))
-
-
-def repeats(shape: tuple, full: tuple) -> bool:
-    """Whether an array of one shape can be repeated, by NumPy's rules, to exactly the other."""
-    tail = full[len(full) - len(shape):]
-    return len(shape) <= len(full) and all(s in (1, f) for s, f in zip(shape, tail, strict=True))
 
 
 class ArrayOf:
@@ -181,12 +107,14 @@ class ArrayOf:
     def sizes(self, where: str, name: str, shape: tuple, seen: dict) -> None:
         letters = self.letters
         if letters.shared:
-            full = (*seen.get("*" + (letters.lead or ""), ()), *(seen[letter] for letter in letters.tail))
+            full = (*seen.get(letters.lead, ()), *(seen[letter] for letter in letters.tail))
             self.spread(where, name, tuple(shape), full)
             return
-        before = dict(seen)
+        before = len(seen)
         if not bind(shape, letters, seen):
-            raise ValueError(f"{where}: {misfit(name, tuple(shape), letters, before)}")
+            for letter in list(seen)[before:]:  # what this array itself has bound
+                del seen[letter]
+            raise ValueError(f"{where}: {misfit(name, tuple(shape), letters, seen)}")
         if self.kind == "float" and 0 in shape:
             empty(where, name, tuple(shape), letters)
 
@@ -199,40 +127,6 @@ class ArrayOf:
             either = f"{full[-2:]} or {full}" if len(full) > 2 else f"{full}"
             raise ValueError(f"{where}: {name} has shape {shape}, expected {either}, "
                              "with 1 for a shared axis but the last")
-
-
-def misfit(name: str, shape: tuple, letters: Letters, seen: dict) -> str:
-    """What is wrong about a shape, and what was expected."""
-    head, tail = letters.head, letters.tail
-    least = len(head) + len(tail)
-    if len(shape) < least:
-        return f"{name} has {len(shape)} axes, expected at least {least}"
-    lead, other, extra = seen.get("*" + letters.lead) if letters.lead else None, seen.get(".first"), len(shape) - 2
-    if name in NOUNS and other in NOUNS and len(tail) == 2:
-        if lead is not None and shape[:extra] != lead:
-            return f"{name} has leading axes {shape[:extra]} but {other} has {lead}"
-        rows, width = seen.get(tail[0]), seen.get(tail[1])
-        if width not in (None, shape[-1]):
-            return f"{name} has width {shape[-1]} but {other} has width {width}"
-        if rows not in (None, shape[-2]):
-            return f"K has {rows} keys but {name} has {shape[-2]} {NOUNS[name]}"
-    if letters.lead is None and len(shape) > least:  # which axis is too many, nobody knows
-        sizes = [str(seen.get(letter, letter)) for letter in tail]
-        return f"{name} has shape {shape}, expected ({', '.join(sizes)}{',' * (len(sizes) == 1)})"
-    kept = shape[len(head):len(shape) - len(tail)] if lead is None else lead
-    expected = (*(known(x, n, seen) for x, n in zip(head, shape, strict=False)), *kept,
-                *(known(x, n, seen) for x, n in zip(tail, shape[len(shape) - len(tail):], strict=True)))
-    return f"{name} has shape {shape}, expected {expected}"
-
-
-def empty(where: str, name: str, shape: tuple, letters: Letters) -> None:
-    """A named axis must have an entry: only leading ones may be empty, for a batch of nothing."""
-    tail = shape[len(shape) - len(letters.tail):]
-    if 0 in shape[:len(letters.head)] or 0 in tail:
-        if name in NOUNS and len(tail) == 2 and tail[0] == 0:
-            raise ValueError(f"{where}: {name} has 0 {NOUNS[name]}, expected at least 1")
-        at = "the last axis" if tail and tail[-1] == 0 else f"axis {shape.index(0)}"
-        raise ValueError(f"{where}: {name} has shape {shape}, expected at least 1 entry along {at}")
 
 
 def finite(where: str, name: str, x: np.ndarray) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import jaxtyping
 
-from byhand.check.arrays import Letters, bind
 from byhand.check.numbers import kind_of
+from byhand.check.shapes import Letters, bind
 
 
 class SizesOf:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from byhand.check.arrays import finite, repeats
+from byhand.check.arrays import finite
 from byhand.check.numbers import kind_of
+from byhand.check.shapes import repeats
 
 
 def ids_below(where: str, size: int, **ids: Any) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import jaxtyping
 
-from byhand.check.arrays import ArrayOf, Leaves, Letters
+from byhand.check.arrays import ArrayOf, Leaves
 from byhand.check.caches import Cache, SizesOf
 from byhand.check.kinds import AnyOf, Function, Instance, Named, OneOf, Optional, Several, Tree
 from byhand.check.numbers import Flag, Number, Whole
+from byhand.check.shapes import Letters
 from byhand.check.values import Bounded, Logits, LogitsOf
 
 KINDS = {jaxtyping.Float: "float", jaxtyping.Int: "int", jaxtyping.Bool: "bool", jaxtyping.Integer: "whole",
