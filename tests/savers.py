@@ -30,7 +30,7 @@ class Saver:
     """A process that goes on from what is in the folder, saves step after step, and is to be killed."""
 
     def __init__(self, folder: Path, who: int, keep: int, size: int):
-        self.seen = mmap.mmap(-1, 32)
+        self.seen, self.parent = mmap.mmap(-1, 32), os.getpid()
         self.pid = os.fork()
         if not self.pid:
             try:
@@ -47,7 +47,7 @@ class Saver:
 
     def run(self, folder, who, keep, size):
         step = None
-        while True:
+        while os.getppid() == self.parent:  # whoever started it is still there to end it
             step = max(checkpoints(folder), default=0) + 1 if step is None else step + 1
             x = trees(step, who, size)
             self.note(INSIDE, 1)
