@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 """`@checked` on small functions: what each kind of annotation asks, what arrives, and what it costs to be wrong."""
 
+import ast
 import inspect
 import itertools
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from byhand.check import AtLeast, Params, Positive, Shape, Share, Size, ValuesTrusted, signature
 from jaxtyping import Bool, Float, Int
-from mutants import build, source
+from mutants import LIBRARY, build, source
 from numpy import ndarray as Array
 
 
@@ -211,3 +212,26 @@ def test_a_wrong_decorator_is_found(story, old, new):
     except Exception as error:
         faults = [str(error)]
     assert faults or any(complaint(made[name], *rest) for name, *rest in REFUSED)
+
+
+UNCHECKED = {"pt.train.main": "reads its arguments from a command line, whose parser refuses what is wrong"}
+
+
+def without_a_check(place: str, text: str) -> set[str]:
+    """Public functions of a module that nothing stands above."""
+    return {f"{place}.{d.name}" for d in ast.parse(text).body if isinstance(d, ast.FunctionDef) and d.name[0] != "_"
+            and "checked" not in map(ast.unparse, d.decorator_list)}
+
+
+@pytest.mark.parametrize("half", ["np", "pt"])
+def test_every_public_function_is_checked(half):
+    places = [f"{half}.{path.stem}" for path in sorted((LIBRARY / half).glob("[a-z]*.py"))]
+    bare = set().union(*(without_a_check(place, source(place)) for place in places))
+    assert len(places) > 20 and bare == {name for name in UNCHECKED if name.startswith(half)}
+
+
+def test_a_function_without_a_check_is_found():
+    text = source("np.softmax")
+    assert not without_a_check("np.softmax", text)
+    assert without_a_check("np.softmax", text.replace("@checked\ndef softmax_backward", "def softmax_backward")) == {
+        "np.softmax.softmax_backward"}

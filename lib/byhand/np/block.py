@@ -81,6 +81,7 @@ def feed_forward_forward(
     return Y, FeedForwardCache(up, gate, U, cache, G, down)
 
 
+@checked
 def feed_forward_backward(
     dY: Float[Array, "*B n d"], cache: FeedForwardCache
 ) -> tuple[Float[Array, "*B n d"], dict]:

@@ -147,6 +147,7 @@ def lora_merge(
     return W + alpha / A.shape[-1] * (A @ B)
 
 
+@checked
 def adaptable(where: str, path: str, W, r: int) -> None:
     """A matrix, and a rank that is no higher than its own can be."""
     if len(W.shape) != 2:

@@ -127,6 +127,7 @@ def flash_attention_backward(
     return dQ, dK, dV
 
 
+@checked
 def one_length_if_causal(Q, K, is_causal: bool) -> tuple[int, int]:
     """n and m, for arrays and for tensors: a causal flag means something where they are one number."""
     n, m = Q.shape[-2], K.shape[-2]

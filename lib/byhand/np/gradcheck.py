@@ -62,6 +62,7 @@ def gradcheck(
     return {name: relative_error(hand[name], slope[name], floor) for name in leaves}  # (0.38)
 
 
+@checked
 def named_gradients(where: str, inputs: dict, grads) -> dict:
     """The gradients under the names of their inputs, after checking that there is one of the right shape for each."""
     grads = grads if isinstance(grads, tuple) else (grads,)

@@ -56,6 +56,7 @@ def mask_tokens(
     return np.where(chosen, changed, ids), np.where(chosen, ids, IGNORE)
 
 
+@checked
 def barred_ids(mask_id: int, special: tuple, vocab: int) -> list[int]:
     """The ids that are no ordinary words, in order; some words must be left."""
     barred = sorted({mask_id, *special})
