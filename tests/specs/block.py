@@ -27,10 +27,10 @@ def feed_tree(d=D, gated=False, bias=True, d_ff=D_FF):
     return {name: np.ones(size, np.float32) for name, size in (sizes | ({"b_1": (d_ff,), "b_2": (d,)} if bias else {})).items()}
 
 
-def block_tree(d=D, heads=HEADS, d_m=None, gated=False, rms=False, bias=True, kv_heads=None):
+def block_tree(d=D, heads=HEADS, d_m=None, gated=False, rms=False, bias=True, kv_heads=None, max_distance=None):
     """The tree of a block, out of those of its parts."""
     cross = {"cross": init_multihead(rng(), d, heads, kv_heads, d_m=d_m, bias=bias), "norm_c": init_norm(d, not rms)}
-    return {"attention": init_multihead(rng(), d, heads, kv_heads, bias=bias), "norm_1": init_norm(d, not rms),
+    return {"attention": init_multihead(rng(), d, heads, kv_heads, bias=bias, max_distance=max_distance), "norm_1": init_norm(d, not rms),
             **(cross if d_m else {}), "ff": feed_tree(d, gated, bias), "norm_2": init_norm(d, not rms)}
 
 
@@ -59,6 +59,8 @@ def block_cases(rng):
          {"norm_first": False, "alpha": 1.3, "activation": "silu", "kv_heads": 1, "mask": np.tile(causal, (2, 1, 1))}),
         ((1, 2), {}, {"residual": False, "activation": "gelu_tanh", "eps": 0.1}),
         ((2,), {}, {"position": "rope", "rope_theta": 30.0, "mask": causal}),
+        ((2,), {}, {"position": "rope", "positions": rng.integers(0, 9, (2, N)), "is_causal": True, "mask": np.ones((2, 1, N), bool)}),
+        ((2,), {"max_distance": 2}, {"position": "relative", "positions": rng.permutation(N), "is_causal": True}),
     ):
         yield Case(f"{lead}, {fixed}", {"X": rng.normal(size=(*lead, N, D)), "params": filled(block_tree(**options), rng)},
                    {"heads": HEADS, **fixed})
@@ -178,6 +180,57 @@ def no_token_sees_a_later_one(module):
         a, b = (module.block_forward(x, params, HEADS, np.tri(6, dtype=bool), norm_first=norm_first)[0] for x in (X, edited))
         same(a[:, :4], b[:, :4], "earlier tokens")
         assert np.abs(a[:, 4:] - b[:, 4:]).max() > 1e-3
+
+
+LAYOUTS = {  # of sequences of 3 and 2 tokens in rows of 5: whose each token is (−1: padding), and its place there
+    "one after another": ([[0, 0, 0, 1, 1]], [[0, 1, 2, 0, 1]]),
+    "by turns": ([[0, 1, 0, 1, 0], [1, 0, 0, 0, 1]], [[0, 0, 1, 1, 2], [0, 0, 1, 2, 1]]),
+    "padded at the left": ([[-1, -1, 0, 0, 0], [-1, -1, -1, 1, 1]], [[0, 0, 0, 1, 2], [0, 0, 0, 0, 1]]),
+}
+KINDS = ("none", "rope", "rope_half", "alibi", "relative")
+
+
+def laid_out(X):
+    """Of X, two sequences of at least 3 tokens: for each layout its name, rows, the mask, the places, and the owners."""
+    for name, layout in LAYOUTS.items():
+        owner, places = map(np.array, layout)
+        mask = (owner >= 0)[:, None] if owner.min() < 0 else owner[:, None] == owner[..., None]
+        yield name, X[owner, places], {"mask": mask, "positions": places}, owner
+
+
+def each_is_there(together, alone, owner, what):
+    """Rows that hold sequences, and each sequence alone, both computed in one or more ways."""
+    for a, b, rows in zip(*alone, together, strict=True):
+        for row, of in zip(rows, owner, strict=True):
+            for i in set(of.tolist()) - {-1}:
+                near(row[of == i], (a, b)[i][0], f"{what}, sequence {i}")
+
+
+def applied(module, X, params, **options):
+    """A block: the function, and in torch the module too."""
+    if half(module) == "np":
+        return [module.block_forward(X, params, HEADS, **options)[0]]
+    x, params, at = torch.tensor(X), tree.to_torch(params), options["position"]
+    options = {name: torch.tensor(v) if isinstance(v, np.ndarray) else v for name, v in options.items()}
+    net = module.Block(D, HEADS, D_FF, position=at, max_distance=2 if at == "relative" else None).double()
+    net.load_state_dict(tree.flatten(params))
+    return [module.block(x, params, HEADS, **options).numpy(), net(x, **{k: v for k, v in options.items() if k != "position"}).detach()]
+
+
+def sequences_that_share_a_row_are_as_alone(module):
+    """Packed into a row, or padded at the left: with its own positions each is what it is alone, causal and not.
+
+    Where tokens stand by turns, a position is not where a token is stored: attention must be told.
+    """
+    X = normal(2, 3, D)
+    for position in KINDS:
+        params = filled(block_tree(max_distance=2 if position == "relative" else None), rng())
+        for is_causal in (False, True):
+            alone = [applied(module, x, params, position=position, mask=np.tri(x.shape[1], dtype=bool) if is_causal else None)
+                     for x in (X[:1], X[1:, :2])]
+            for name, rows, placed, owner in laid_out(X):
+                together = applied(module, rows, params, **placed, position=position, is_causal=is_causal)
+                each_is_there(together, alone, owner, f"{name}, {position}, causal {is_causal}")
 
 
 def order_is_not_seen(module):
@@ -385,10 +438,10 @@ def torch_dropout_obeys_its_switches(module):
 
 INVARIANTS = {
     "np.block": [options_are_refused, gradients_of_another_shape_are_refused, *habits(TWINS), decoder_is_right_in_slope_and_twin, activations_are_those_of_torch,
-                 equals_the_layers_of_torch, no_token_sees_a_later_one, order_is_not_seen,
+                 equals_the_layers_of_torch, no_token_sees_a_later_one, order_is_not_seen, sequences_that_share_a_row_are_as_alone,
                  silent_sublayers_leave_the_stream, dropout_keeps_the_mean, dropout_can_be_off,
                  dropout_in_a_block_has_the_right_slope, refused],
-    "pt.block": [options_are_refused, modules_are_functions, block_module_is_block_function, torch_dropout_obeys_its_switches,
+    "pt.block": [options_are_refused, modules_are_functions, block_module_is_block_function, sequences_that_share_a_row_are_as_alone, torch_dropout_obeys_its_switches,
                  refused_by_torch],
 }
 WRONG = [
@@ -466,7 +519,13 @@ WRONG = [
       'dX, grads["norm_2"], grads["ff"]', 'dX, grads["norm_1"], grads["ff"]',
       'dX, grads["norm_1"], grads["attention"]', 'dX, grads["norm_2"], grads["attention"]'),
     M("np.block.block_forward", "twin invariant", "block: mask not handed on", "kv_heads, mask, ", "kv_heads, None, "),
-    M("np.block.block_forward", "twin", "block: position not handed on", ", position, rope_theta", ""),
+    M("np.block.block_forward", "twin", "block: position not handed on", ", position, rope_theta", ', "none", 10000.0'),
+    M("np.block.block_forward", "twin invariant", "block: positions not handed on", "rope_theta, positions,", "rope_theta, None,"),
+    M("np.block.block_forward", "twin invariant", "block: is_causal not handed on", "is_causal)", "False)"),
+    M("np.block.block_forward", "invariant", "block: the mask dropped where is_causal is given",
+      "kv_heads, mask, ", "kv_heads, None if is_causal else mask, "),
+    M("np.block.block_forward", "invariant", "block: one row of positions for all sequences",
+      "rope_theta, positions,", "rope_theta, positions if positions is None or positions.ndim < 2 else positions[0],"),
     M("np.block.block_forward", "invariant", "block: memory's mask not handed on", ", memory_mask", ""),
     M("np.block.block_forward", "twin invariant", "block: always pre",
       "attend, norm_first, residual, alpha, eps)\n    cross", 'attend, True, residual, alpha, eps)\n    cross'),
@@ -491,6 +550,12 @@ WRONG = [
       "p = self.p if self.training else 0.0", "p = self.p"),
     M("pt.block.Block.__init__", "invariant", "module: RMSNorm for LayerNorm",
       "norm = RMSNorm if rms else LayerNorm", "norm = RMSNorm"),
+    M("pt.block.block", "invariant", "block: positions not handed on", "rope_theta, positions,", "rope_theta, None,"),
+    M("pt.block.block", "invariant", "block: is_causal not handed on", "is_causal)", "False)"),
+    M("pt.block.block", "invariant", "block: the mask dropped where is_causal is given",
+      "kv_heads, mask, ", "kv_heads, None if is_causal else mask, "),
+    M("pt.block.Block.forward", "invariant", "module: positions not handed on", "positions=positions", "positions=None"),
+    M("pt.block.Block.forward", "invariant", "module: is_causal not handed on", "is_causal=is_causal", "is_causal=False"),
     M("pt.block.dropout", "invariant", "dropout: in evaluation too",
       "return F.dropout(X, p, training)", "return F.dropout(X, p)"),
     M("pt.block.dropout", "invariant", "dropout: p = 1 let in", "p: Share", "p: float"),

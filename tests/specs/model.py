@@ -15,7 +15,7 @@ from byhand.pt import model as pt_model
 from invariants import near, normal, rng, same
 from mutants import M
 from proofs import refusals
-from specs.block import filled
+from specs.block import each_is_there, filled, laid_out
 from specs.multihead import read, write
 from twins import FORWARD, GRADIENT, SLOPE, directions
 
@@ -51,6 +51,12 @@ def options_of(config):
     return {name: mask} | some
 
 
+def places_of(config):
+    """Positions for each argument that holds ids, other ones for each sequence."""
+    names = ("source_positions", "target_positions") if config.kind == "encoder_decoder" else ("positions",)
+    return {name: np.random.default_rng(i).integers(0, 6, ids.shape) for i, (name, ids) in enumerate(zip(names, ids_of(config), strict=True))}
+
+
 def half(module):
     return module.__name__.split(".")[-2]
 
@@ -69,24 +75,24 @@ def gradients_are_slopes(module):
 
         def forward(params, config=config):
             chance = rng() if config.p else None
-            return run(module, config, *ids_of(config), rng=chance, **options_of(config))(params)
+            return run(module, config, *ids_of(config), rng=chance, **options_of(config), **places_of(config))(params)
 
         errors = directions(forward, getattr(module, f"{config.kind}_backward"), {"params": params}, rng())
         assert max(errors.values()) < SLOPE, (config.kind, errors)
 
 
 def twins_agree(module):
-    """Output and every gradient of every config, in both halves."""
+    """Output and every gradient of every config, in both halves; of every second one with positions."""
     here = half(module)
-    for config in CONFIGS:
-        params = filled(init_model(rng(), config, np.float64), rng())
+    for i, config in enumerate(CONFIGS):
+        params, options = filled(init_model(rng(), config, np.float64), rng()), options_of(config)
+        options |= places_of(config) if i % 2 else {}
         a, b = (module if here == h else m for h, m in (("np", np_model), ("pt", pt_model)))
-        out, cache = run(a, config, *ids_of(config), **options_of(config))(params)
+        out, cache = run(a, config, *ids_of(config), **options)(params)
         dOut = normal(*out.shape)
         grads = tree.flatten(getattr(a, f"{config.kind}_backward")(dOut, cache))
         leaves = tree.map_tree(lambda x: x.requires_grad_(), tree.to_torch(params))
-        twin = getattr(b, config.kind)(*map(torch.tensor, ids_of(config)), leaves, config,
-                                       **tree.to_torch(options_of(config)))
+        twin = getattr(b, config.kind)(*map(torch.tensor, ids_of(config)), leaves, config, **tree.to_torch(options))
         near(out, twin.detach(), f"{config.kind}, {config.position}", FORWARD)
         twin.backward(torch.tensor(dOut))
         for name, p in tree.flatten(leaves).items():
@@ -115,7 +121,46 @@ def answer(module, config, params, *ids, **options):
     if half(module) == "np":
         return run(module, config, *ids, **options)(params)[0]
     function = getattr(module, config.kind)
-    return function(*map(torch.tensor, ids), tree.to_torch(params), config, **tree.to_torch(options)).numpy()
+    return function(*map(torch.tensor, ids), tree.to_torch(params), config, **{k: in_torch(x) for k, x in options.items()}).numpy()
+
+
+def answers(module, config, params, *ids, **options):
+    """Of the function, and in torch of the module too."""
+    found = [answer(module, config, params, *ids, **options)]
+    if half(module) == "pt":
+        net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind](config).double()
+        net.load_state_dict(tree.flatten(tree.to_torch(params)))
+        found.append(net(*map(torch.tensor, ids), **{k: in_torch(x) for k, x in options.items()}).detach().numpy())
+    return found
+
+
+def sequences_that_share_a_row_are_as_alone(module):
+    """Packed into a row, or padded at the left: with its own positions each is what it is alone."""
+    for config in CONFIGS[:7]:
+        params, ids = filled(init_model(rng(), config, np.float64), rng()), ids_of(config)[0]
+        for causal in ({}, {"is_causal": True}) if config.kind == "encoder" else ({},):
+            alone = [answers(module, config, params, x, **({"mask": np.tri(x.shape[1], dtype=bool)} if causal else {}))
+                     for x in (ids[:1, :3], ids[1:, :2])]
+            for name, rows, placed, owner in laid_out(ids):
+                together = answers(module, config, params, rows, **placed, **causal)
+                each_is_there(together, alone, owner, f"{name}, {config.kind}, {config.position}, {causal}")
+
+
+def both_sides_may_be_padded_at_the_left(module):
+    """Source and target of an encoder–decoder, each with positions of its own."""
+    for config in CONFIGS[7:]:
+        params, (source, target) = filled(init_model(rng(), config, np.float64), rng()), ids_of(config)
+        lengths = ((4, 2), (3, 5))  # of source and target, of each of the two sequences
+        alone = [answers(module, config, params, source[i:i + 1, :m], target[i:i + 1, :n]) for i, (m, n) in enumerate(lengths)]
+        options, rows = {}, []
+        for side, ids, real in zip(("source", "target"), (source, target), zip(*lengths, strict=True), strict=True):
+            empty = ids.shape[1] - np.array(real)[:, None]
+            columns = np.arange(ids.shape[1])
+            options |= {f"{side}_mask": (columns >= empty)[:, None], f"{side}_positions": np.maximum(columns - empty, 0)}
+            rows.append(np.stack([np.roll(x, k) for x, k in zip(ids, empty[:, 0], strict=True)]))
+        for which, out in enumerate(answers(module, config, params, *rows, **options)):
+            for i, (_, n) in enumerate(lengths):
+                near(out[i, -n:], alone[i][which][0], f"{config.position}, sequence {i}")
 
 
 def padding_is_not_seen(module):
@@ -356,9 +401,11 @@ refused_by_torch = refusals(
 )
 
 INVARIANTS = {
-    "np.model": [gradients_are_slopes, twins_agree, no_token_sees_a_later_one, padding_is_not_seen, equals_the_transformer_of_torch,
+    "np.model": [gradients_are_slopes, twins_agree, no_token_sees_a_later_one, padding_is_not_seen,
+                 sequences_that_share_a_row_are_as_alone, both_sides_may_be_padded_at_the_left, equals_the_transformer_of_torch,
                  positions_may_be_given, float32_stays_float32, inputs_are_left_alone, refused],
-    "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen, positions_may_be_given, modules_hold_the_tree,
+    "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen,
+                 sequences_that_share_a_row_are_as_alone, both_sides_may_be_padded_at_the_left, positions_may_be_given, modules_hold_the_tree,
                  modules_drop_in_training_alone, refused_by_torch],
     "init": [init_keeps_the_stream_level],
 }
@@ -383,9 +430,27 @@ WRONG = [
     M("np.model._decode_forward", "invariant", "the causal mask lets the next token in",
       "causal = causal_mask(ids.shape[-1])", "causal = causal_mask(ids.shape[-1], ids.shape[-1], offset=1)"),
     M("np.model.encoder_decoder_forward", "invariant", "the source's mask not handed to cross-attention",
-      "config, target_mask, M, source_mask, rng)", "config, target_mask, M, None, rng)"),
+      "config, target_mask, M, source_mask, rng", "config, target_mask, M, None, rng"),
     M("np.model.encoder_decoder_forward", "invariant", "the source's mask not handed to the encoder",
-      ", source_mask, rng=", ", rng="),
+      "config, source_mask, None, rng", "config, None, None, rng"),
+    M("np.model.stack_forward", "invariant", "positions not handed to attention", "positions=positions", "positions=None"),
+    M("np.model.stack_forward", "invariant", "the mask dropped where positions are given",
+      "mask=mask, ", "mask=mask if positions is None else None, "),
+    M("np.model.stack_forward", "invariant", "is_causal not handed on", "is_causal=is_causal", "is_causal=False"),
+    M("np.model.encoder_forward", "invariant", "encoder: positions not handed to the embedding",
+      "segments, positions, rng)", "segments, None, rng)"),
+    M("np.model.encoder_forward", "invariant", "encoder: positions not handed to attention",
+      "positions=positions", "positions=None"),
+    M("np.model.encoder_forward", "invariant", "encoder: is_causal not handed on", "is_causal=is_causal", "is_causal=False"),
+    M("np.model._decode_forward", "invariant", "decoder: positions not handed to the embedding",
+      "None, positions, rng)", "None, None, rng)"),
+    M("np.model._decode_forward", "invariant", "decoder: positions not handed to attention",
+      "rng, positions)\n    E", "rng, None)\n    E"),
+    M("np.model.decoder_forward", "invariant", "decoder: positions not handed on", "rng, positions)", "rng, None)"),
+    M("np.model.encoder_decoder_forward", "invariant", "positions of the source not handed on",
+      "rng, source_positions)", "rng, None)"),
+    M("np.model.encoder_decoder_forward", "invariant", "the target stands where the source stands",
+      "rng, target_positions)", "rng, source_positions)"),
     M("np.model.embed_forward", "invariant", "√d forgotten", "math.sqrt(config.d) if config.scale_embedding else ", ""),
     M("np.model.embed_forward", "invariant", "√d times the positions too",
       ", math.sqrt(config.d) if config.scale_embedding else 1.0", "",
@@ -417,11 +482,39 @@ WRONG = [
       'fits("stack",', 'dict('),
     M("pt.model._decode", "invariant", "the causal mask forgotten when another is given",
       "None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)", "mask"),
-    M("pt.model._decode", "invariant", "no causal mask", "training, is_causal=mask is None)", "training)"),
+    M("pt.model._decode", "invariant", "no causal mask", "positions, is_causal=mask is None)", "positions)"),
     M("pt.model.Decoder.forward", "invariant", "module: no causal mask",
-      "memory_mask, is_causal=mask is None)", "memory_mask)"),
+      "memory_mask, mask is None, positions)", "memory_mask, False, positions)"),
+    M("pt.model.stack", "invariant", "positions not handed to attention", "positions=positions", "positions=None"),
+    M("pt.model.stack", "invariant", "the mask dropped where positions are given",
+      "mask=mask, ", "mask=mask if positions is None else None, "),
+    M("pt.model.encoder", "invariant", "encoder: positions not handed to the embedding",
+      "segments, positions, training)", "segments, None, training)"),
+    M("pt.model.encoder", "invariant", "encoder: positions not handed to attention",
+      "positions=positions", "positions=None"),
+    M("pt.model.encoder", "invariant", "encoder: is_causal not handed on", "is_causal=is_causal", "is_causal=False"),
+    M("pt.model._decode", "invariant", "decoder: positions not handed to the embedding",
+      "None, positions, training)", "None, None, training)"),
+    M("pt.model._decode", "invariant", "decoder: positions not handed to attention",
+      "training, positions, is_causal", "training, None, is_causal"),
+    M("pt.model.decoder", "invariant", "decoder: positions not handed on", "training, positions)", "training, None)"),
+    M("pt.model.encoder_decoder", "invariant", "positions of the source not handed on",
+      "training, source_positions)", "training, None)"),
+    M("pt.model.encoder_decoder", "invariant", "positions of the target not handed on", "target_positions)", "None)"),
+    M("pt.model.Encoder.forward", "invariant", "module: positions not handed to the embedding",
+      "(ids, segments, positions)", "(ids, segments)"),
+    M("pt.model.Encoder.forward", "invariant", "module: positions not handed to attention", ", positions=positions)", ")"),
+    M("pt.model.Encoder.forward", "invariant", "module: is_causal not handed on", "is_causal=is_causal, ", ""),
+    M("pt.model.Decoder.forward", "invariant", "module: positions not handed to the embedding",
+      "(ids, positions=positions)", "(ids)"),
+    M("pt.model.Decoder.forward", "invariant", "module: positions not handed to attention",
+      "mask is None, positions)", "mask is None)"),
+    M("pt.model.EncoderDecoder.forward", "invariant", "module: positions of the source not handed on",
+      ", positions=source_positions)", ")"),
+    M("pt.model.EncoderDecoder.forward", "invariant", "module: positions of the target not handed on",
+      ", shared, target_positions)", ", shared)"),
     M("pt.model.encoder_decoder", "invariant", "the source's mask not handed to cross-attention",
-      ", source_mask, training)", ", None, training)"),
+      ", source_mask, training,", ", None, training,"),
     M("pt.model.embed", "invariant", "√d forgotten", "math.sqrt(config.d) if config.scale_embedding else ", ""),
     M("pt.model.embed", "invariant", "segments all alike", ") if segments is None else segments", ")"),
     M("pt.model.embed", "invariant", "positions start from 0 whatever was asked",

@@ -4,7 +4,7 @@ import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 from byhand.check import Params, Positive, Shape, Share, Size, checked, names
@@ -147,18 +147,22 @@ def block_forward(
     kv_heads: Size | None = None,
     position: Literal["none", "rope", "rope_half", "alibi", "relative"] = "none",
     rope_theta: Positive = 10000.0,
+    positions: Int[Array, "*#B n"] | None = None,
+    is_causal: bool = False,
     eps: Positive = 1e-5,
     p: Share = 0.0,
     rng: np.random.Generator | None = None,
 ) -> tuple[Float[Array, "*B n d"], BlockCache]:
     """Encoder block: self-attention, then feed-forward. With a memory M, a decoder block: cross-attention between.
 
-    params {attention, norm_1, ff, norm_2} and, for a decoder block, {cross, norm_c}. Dropout acts on each sublayer.
+    params {attention, norm_1, ff, norm_2} and, for a decoder block, {cross, norm_c}. Dropout acts on each sublayer;
+    mask, position, positions and is_causal are those of the self-attention.
     """
     names("block", "params", params, BLOCK if M is None else BLOCK + CROSS)
 
     def attend(Y):
-        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta)
+        O, inner = multihead_forward(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, positions,
+                                     is_causal)
         O, dropout = dropout_forward(O, p, rng)
         return O, SublayerCache(inner, dropout)
 

@@ -87,7 +87,7 @@ def stack_forward(
     X: Float[Array, "*B n d"], params: dict, config: ModelConfig,
     mask: Bool[Array, "..."] | None = None,
     M: Float[Array, "*B m d_m"] | None = None, memory_mask: Bool[Array, "..."] | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | None = None, positions: Int[Array, "*#B n"] | None = None, is_causal: bool = False,
 ) -> tuple[Float[Array, "*B n d"], StackCache]:
     """The blocks one after another, and with norm_first a last norm: the stream itself is never normalised before it.
 
@@ -97,7 +97,7 @@ def stack_forward(
     blocks = []
     for i in range(config.layers):
         X, cache = block_forward(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, p=config.p,
-                                 rng=rng, **config.options)  # (10.1), (10.20)
+                                 rng=rng, positions=positions, is_causal=is_causal, **config.options)  # (10.1), (10.20)
         blocks.append(cache)
     norm = None
     if config.norm_first:
@@ -131,13 +131,16 @@ class EncoderCache(NamedTuple):
 def encoder_forward(
     ids: Int[Array, "*B n"], params: dict, config: ModelConfig,
     mask: Bool[Array, "..."] | None = None, segments: Int[Array, "*B n"] | None = None,
-    rng: np.random.Generator | None = None,
+    rng: np.random.Generator | None = None, positions: Int[Array, "*#B n"] | None = None, is_causal: bool = False,
 ) -> tuple[Float[Array, "*B n d"], EncoderCache]:
-    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with norm_first."""
+    """Every token sees every token that the mask allows, and with is_causal none after it.
+
+    params {embedding, blocks}, and {norm} with norm_first. The embedding and attention both read `positions`.
+    """
     kind_among("encoder", config, "encoder", "encoder_decoder")
     names("encoder", "params", params, list(config.side("encoder")))
-    X, embed = embed_forward(ids, params["embedding"], config, segments, None, rng)
-    H, stack = stack_forward(X, params, config, mask, rng=rng)  # (10.13)
+    X, embed = embed_forward(ids, params["embedding"], config, segments, positions, rng)
+    H, stack = stack_forward(X, params, config, mask, rng=rng, positions=positions, is_causal=is_causal)  # (10.13)
     return H, EncoderCache(embed, stack)
 
 
@@ -157,17 +160,17 @@ class DecoderCache(NamedTuple):
 @checked
 def decoder_forward(
     ids: Int[Array, "*B n"], params: dict, config: ModelConfig,
-    mask: Bool[Array, "..."] | None = None,
-    rng: np.random.Generator | None = None,
+    mask: Bool[Array, "..."] | None = None, rng: np.random.Generator | None = None,
+    positions: Int[Array, "*#B n"] | None = None,
 ) -> tuple[Float[Array, "*B n V"], DecoderCache]:
     """Logits for the word that follows each token, which sees itself and what stands before it.
 
-    params {embedding, blocks}, {norm} with norm_first, and {head: {W}} if not tied.
+    params {embedding, blocks}, {norm} with norm_first, and {head: {W}} if not tied. Where sequences are padded at the
+    left, or a row holds several, the mask keeps them apart and `positions` count in each from 0.
     """
     kind_among("decoder", config, "decoder")
     names("decoder", "params", params, list(config.side("decoder")))
-    logits, cache = _decode_forward(ids, params, params["embedding"], config, mask, None, None, rng)  # (10.16)
-    return logits, cache
+    return _decode_forward(ids, params, params["embedding"], config, mask, None, None, rng, positions)  # (10.16)
 
 
 @checked
@@ -188,6 +191,7 @@ def encoder_decoder_forward(
     source: Int[Array, "*B m"], target: Int[Array, "*B n"], params: dict, config: ModelConfig,
     source_mask: Bool[Array, "..."] | None = None, target_mask: Bool[Array, "..."] | None = None,
     rng: np.random.Generator | None = None,
+    source_positions: Int[Array, "*#B m"] | None = None, target_positions: Int[Array, "*#B n"] | None = None,
 ) -> tuple[Float[Array, "*B n V"], EncoderDecoderCache]:
     """Logits for the word after each target token, which sees the target so far and all of the source.
 
@@ -197,10 +201,11 @@ def encoder_decoder_forward(
     kind_among("encoder_decoder", config, "encoder_decoder")
     names("encoder_decoder", "params", params, ["encoder", "decoder"])
     names("encoder_decoder", "decoder", params["decoder"], list(config.side("decoder")))
-    M, encoder = encoder_forward(source, params["encoder"], config, source_mask, rng=rng)  # (10.20)
+    M, encoder = encoder_forward(source, params["encoder"], config, source_mask, None, rng, source_positions)  # (10.20)
     shared = config.source_vocab is None
     embedding = params["encoder" if shared else "decoder"]["embedding"]
-    logits, decoder = _decode_forward(target, params["decoder"], embedding, config, target_mask, M, source_mask, rng)
+    logits, decoder = _decode_forward(
+        target, params["decoder"], embedding, config, target_mask, M, source_mask, rng, target_positions)
     return logits, EncoderDecoderCache(encoder, decoder, shared)
 
 
@@ -219,11 +224,11 @@ def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDeco
     return {"encoder": encoder, "decoder": decoder}
 
 
-def _decode_forward(ids, params, embedding, config, mask, M, memory_mask, rng):
-    X, embed = embed_forward(ids, embedding, config, None, None, rng)
+def _decode_forward(ids, params, embedding, config, mask, M, memory_mask, rng, positions):
+    X, embed = embed_forward(ids, embedding, config, None, positions, rng)
     causal = causal_mask(ids.shape[-1])
     mask = causal if mask is None else combine_masks(causal, mask)
-    H, stack = stack_forward(X, params, config, mask, M, memory_mask, rng)
+    H, stack = stack_forward(X, params, config, mask, M, memory_mask, rng, positions)
     E = embedding["tokens"]["E"]
     logits, head = unembed_forward(H, E) if config.tied else linear_forward(H, params["head"]["W"])  # (10.16)
     return logits, DecoderCache(embed, stack, head)

@@ -4,7 +4,7 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from byhand import tree
@@ -62,15 +62,16 @@ def block(
     kv_heads: Size | None = None,
     position: Literal["none", "rope", "rope_half", "alibi", "relative"] = "none",
     rope_theta: Positive = 10000.0,
+    positions: Int[Tensor, "*#B n"] | None = None,
+    is_causal: bool = False,
     eps: Positive = 1e-5,
     p: Share = 0.0,
-    is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """Encoder block, or with a memory M a decoder block; see the NumPy half. Dropout is on wherever p > 0."""
     names("block", "params", params, BLOCK if M is None else BLOCK + CROSS)
 
     def attend(Y):
-        Z = multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, is_causal=is_causal)
+        Z = multihead(Y, Y, params["attention"], heads, kv_heads, mask, position, rope_theta, positions, is_causal)
         return F.dropout(Z, p)
 
     def cross_attend(Y):
@@ -149,7 +150,9 @@ class Block(nn.Module):
         M: Float[Tensor, "*B m d_m"] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
         is_causal: bool = False,
+        positions: Int[Tensor, "*#B n"] | None = None,
     ) -> Float[Tensor, "*B n d"]:
         params = tree.unflatten(dict(self.named_parameters()))
         p = self.p if self.training else 0.0
-        return block(X, params, mask=mask, M=M, memory_mask=memory_mask, is_causal=is_causal, p=p, **self.options)
+        return block(X, params, mask=mask, M=M, memory_mask=memory_mask, positions=positions, is_causal=is_causal,
+                     p=p, **self.options)

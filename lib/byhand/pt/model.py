@@ -47,14 +47,13 @@ def stack(
     X: Float[Tensor, "*B n d"], params: dict, config: ModelConfig,
     mask: Bool[Tensor, "..."] | None = None,
     M: Float[Tensor, "*B m d_m"] | None = None, memory_mask: Bool[Tensor, "..."] | None = None,
-    training: bool = False,
-    is_causal: bool = False,
+    training: bool = False, positions: Int[Tensor, "*#B n"] | None = None, is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
     """The blocks one after another, and with norm_first a last norm."""
     fits("stack", {k: x for k, x in params.items() if k in ("blocks", "norm")}, config.stack(cross=M is not None))
     for i in range(config.layers):
-        X = block(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, is_causal=is_causal,
-                  p=config.p if training else 0.0, **config.options)
+        X = block(X, params["blocks"][str(i)], mask=mask, M=M, memory_mask=memory_mask, positions=positions,
+                  is_causal=is_causal, p=config.p if training else 0.0, **config.options)
     return norm(X, params["norm"], config.eps) if config.norm_first else X  # (10.8)
 
 
@@ -63,25 +62,25 @@ def encoder(
     ids: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
     mask: Bool[Tensor, "..."] | None = None,
     segments: Int[Tensor, "*B n"] | None = None,
-    training: bool = False,
+    training: bool = False, positions: Int[Tensor, "*#B n"] | None = None, is_causal: bool = False,
 ) -> Float[Tensor, "*B n d"]:
-    """Every token sees every token that the mask allows. params {embedding, blocks}, and {norm} with norm_first."""
+    """Every token sees every token that the mask allows, and with is_causal none after it; see the NumPy half."""
     kind_among("encoder", config, "encoder", "encoder_decoder")
     names("encoder", "params", params, list(config.side("encoder")))
-    X = embed(ids, params["embedding"], config, segments, None, training)
-    return stack(X, params, config, mask, training=training)
+    X = embed(ids, params["embedding"], config, segments, positions, training)
+    return stack(X, params, config, mask, training=training, positions=positions, is_causal=is_causal)
 
 
 @checked
 def decoder(
     ids: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
     mask: Bool[Tensor, "..."] | None = None,
-    training: bool = False,
+    training: bool = False, positions: Int[Tensor, "*#B n"] | None = None,
 ) -> Float[Tensor, "*B n V"]:
     """Logits for the word that follows each token, which sees itself and what stands before it."""
     kind_among("decoder", config, "decoder")
     names("decoder", "params", params, list(config.side("decoder")))
-    return _decode(ids, params, params["embedding"], config, mask, None, None, training)
+    return _decode(ids, params, params["embedding"], config, mask, None, None, training, positions)
 
 
 @checked
@@ -89,20 +88,22 @@ def encoder_decoder(
     source: Int[Tensor, "*B m"], target: Int[Tensor, "*B n"], params: dict, config: ModelConfig,
     source_mask: Bool[Tensor, "..."] | None = None, target_mask: Bool[Tensor, "..."] | None = None,
     training: bool = False,
+    source_positions: Int[Tensor, "*#B m"] | None = None, target_positions: Int[Tensor, "*#B n"] | None = None,
 ) -> Float[Tensor, "*B n V"]:
     """Logits for the word after each target token, which sees the target so far and all of the source."""
     kind_among("encoder_decoder", config, "encoder_decoder")
     names("encoder_decoder", "params", params, ["encoder", "decoder"])
     names("encoder_decoder", "decoder", params["decoder"], list(config.side("decoder")))
-    M = encoder(source, params["encoder"], config, source_mask, training=training)
+    M = encoder(source, params["encoder"], config, source_mask, None, training, source_positions)
     shared = params["encoder" if config.source_vocab is None else "decoder"]["embedding"]
-    return _decode(target, params["decoder"], shared, config, target_mask, M, source_mask, training)
+    return _decode(target, params["decoder"], shared, config, target_mask, M, source_mask, training,
+                   target_positions)
 
 
-def _decode(ids, params, embedding, config, mask, M, memory_mask, training):
-    X = embed(ids, embedding, config, None, None, training)
+def _decode(ids, params, embedding, config, mask, M, memory_mask, training, positions):
+    X = embed(ids, embedding, config, None, positions, training)
     mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
-    H = stack(X, params, config, mask, M, memory_mask, training, is_causal=mask is None)
+    H = stack(X, params, config, mask, M, memory_mask, training, positions, is_causal=mask is None)
     return unembed(H, embedding["tokens"]["E"]) if config.tied else linear(H, params["head"]["W"])  # (10.16)
 
 
@@ -153,10 +154,11 @@ class Encoder(nn.Module):
         ids: Int[Tensor, "*B n"],
         mask: Bool[Tensor, "..."] | None = None,
         segments: Int[Tensor, "*B n"] | None = None,
+        positions: Int[Tensor, "*#B n"] | None = None, is_causal: bool = False,
     ) -> Float[Tensor, "*B n d"]:
-        X = self.embedding(ids, segments)
+        X = self.embedding(ids, segments, positions)
         for layer in self.blocks:
-            X = layer(X, mask)
+            X = layer(X, mask, is_causal=is_causal, positions=positions)
         return X if self.norm is None else self.norm(X)
 
 
@@ -186,12 +188,13 @@ class Decoder(nn.Module):
         M: Float[Tensor, "*B m d"] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
         embedding: Embed | None = None,
+        positions: Int[Tensor, "*#B n"] | None = None,
     ) -> Float[Tensor, "*B n V"]:
         embedding = self.embedding if embedding is None else embedding
-        X = embedding(ids)
+        X = embedding(ids, positions=positions)
         mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
         for layer in self.blocks:
-            X = layer(X, mask, M, memory_mask, is_causal=mask is None)
+            X = layer(X, mask, M, memory_mask, mask is None, positions)
         H = X if self.norm is None else self.norm(X)
         return embedding.tokens.unembed(H) if self.head is None else self.head(H)
 
@@ -212,10 +215,11 @@ class EncoderDecoder(nn.Module):
         source: Int[Tensor, "*B m"],
         target: Int[Tensor, "*B n"],
         source_mask: Bool[Tensor, "..."] | None = None, target_mask: Bool[Tensor, "..."] | None = None,
+        source_positions: Int[Tensor, "*#B m"] | None = None, target_positions: Int[Tensor, "*#B n"] | None = None,
     ) -> Float[Tensor, "*B n V"]:
-        M = self.encoder(source, source_mask)
+        M = self.encoder(source, source_mask, positions=source_positions)
         shared = self.encoder.embedding if self.decoder.embedding is None else None
-        return self.decoder(target, target_mask, M, source_mask, shared)
+        return self.decoder(target, target_mask, M, source_mask, shared, target_positions)
 
 
 def _blocks(config, cross=False):
