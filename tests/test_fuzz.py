@@ -126,14 +126,14 @@ class Halves(NamedTuple):
 def models() -> dict[str, list[dict]]:
     """Three whole models, and their parts."""
     from byhand.init import init_model
-    from specs.model import CONFIGS, ids_of, options_of
+    from specs.model import CONFIGS, ids_of, options_of, places_of
 
     found: dict = {}
     for config in (CONFIGS[0], CONFIGS[4], CONFIGS[9]):
         params = init_model(np.random.default_rng(0), config, np.float64)
         names = ("source", "target") if config.kind == "encoder_decoder" else ("ids",)
         args = dict(zip(names, ids_of(config), strict=True)) | {"params": params, "config": config} | options_of(config)
-        found.setdefault(f"{config.kind}_forward", []).append(args)
+        found.setdefault(f"{config.kind}_forward", []).extend([args, args | places_of(config)])
         if config.kind != "encoder_decoder":
             words = {"ids": args["ids"], "params": params["embedding"], "config": config}
             some = {"segments": args["segments"]} if config.segments else {}
@@ -143,7 +143,8 @@ def models() -> dict[str, list[dict]]:
         X, side = np.random.default_rng(1).normal(size=(2, 5, config.d)), params.get("decoder", params)
         stack = {"X": X, "params": {name: side[name] for name in ("blocks", "norm") if name in side}, "config": config}
         memory = {"M": np.random.default_rng(2).normal(size=(2, 3, config.d))} if "decoder" in params else {}
-        found.setdefault("stack_forward", []).append(stack | memory)
+        placed = {"positions": np.array([[0, 1, 2, 3, 4], [2, 2, 0, 1, 5]]), "is_causal": True}
+        found.setdefault("stack_forward", []).extend([stack | memory, stack | memory | placed])
     return found
 
 
@@ -157,7 +158,9 @@ def with_memory(stem: str) -> dict[str, list[dict]]:
     if stem == "block":
         given = {"X": X, "params": filled(block_tree(d_m=6), rng), "heads": 2, "mask": np.tri(3, dtype=bool), "M": M,
                  "memory_mask": real, "norm_first": False}
-        return {"block_forward": [given], "dropout_forward": [{"X": X, "p": 0.3, "rng": None}]}
+        wider = {"W_1": rng.normal(size=(4, 7)), "W_2": rng.normal(size=(7, 5))}
+        return {"block_forward": [given], "feed_forward_forward": [{"X": X, "params": wider}],
+                "dropout_forward": [{"X": X, "p": 0.3, "rng": None}]}
     params = init_multihead(rng, 4, 2, d_m=6, dtype=np.float64)
     params |= {"W_o": rng.normal(size=(4, 7)), "b_o": rng.normal(size=7)}
     return {"multihead_forward": [{"X": X, "M": M, "params": params, "heads": 2, "mask": real}]}

@@ -61,7 +61,7 @@ def letters(function: ast.FunctionDef):
     for node in (n for annotation in signature if annotation for n in ast.walk(annotation)):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
             last = node.slice.elts[-1]
-            if isinstance(last, ast.Constant) and isinstance(last.value, str) and "..." not in last.value:
+            if ast.unparse(node.value) != "Literal" and isinstance(last, ast.Constant) and isinstance(last.value, str) and "..." not in last.value:
                 yield last
 
 

@@ -83,7 +83,7 @@ def feed_forward_forward(
 
 @checked
 def feed_forward_backward(
-    dY: Float[Array, "*B n d"], cache: FeedForwardCache
+    dY: Float[Array, "*B n d_o"], cache: FeedForwardCache
 ) -> tuple[Float[Array, "*B n d"], dict]:
     """dX and the gradients of the parameters; a gate is a product, so each factor gets the other times the gradient."""
     up, gate, U, activation, G, down = cache
