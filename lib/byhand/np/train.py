@@ -73,7 +73,8 @@ def train_step(
     grads, norm = clip_by_global_norm(grads, max_norm)
     update = adamw_step_ if inplace else adamw_step
     new = update(params, grads, state, lr, betas, eps, weight_decay, mask)
-    return Step(*(new or (params, state)), loss, norm)
+    params, state = (params, state) if inplace else new
+    return Step(params, state, loss, norm)
 
 
 @checked
