@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """A sign changed in any tagged line of the library is traced to the tag of that very line."""
 
 import ast
@@ -9,9 +10,12 @@ import sys
 
 import numpy as np
 import pytest
+from byhand.config import ModelConfig
 from byhand.grade import equation, which_equation
 from byhand.grade.equation import Equations, tagged_lines
+from byhand.init import init_model
 from byhand.np import attention, linear, multihead, norm, residual, softmax
+from byhand.np.model import decoder_forward
 from test_book import STEMS
 
 rng = np.random.default_rng(0)
@@ -192,3 +196,13 @@ def test_the_tracer_of_a_debugger_is_put_back():
     before = sys.gettrace()
     which_equation(CALLS[11][0], *CALLS[11][1])
     assert sys.gettrace() is before and equation._error(np.float64(2), np.float64(1)) == 1
+
+
+def test_the_caches_of_many_blocks_are_compared_one_by_one():
+    """A model's cache holds a list; a block that is off is seen in it."""
+    config = ModelConfig("decoder", vocab=7, d=8, heads=2, layers=2)
+    params, ids = init_model(np.random.default_rng(0), config, np.float64), np.array([[1, 2, 3]])
+    assert which_equation(decoder_forward, ids, params, config).first is None
+    wrong = rebuilt(decoder_forward, inspect.getsource(inspect.unwrap(decoder_forward)).replace(
+        "_decode_forward(ids, params,", "_decode_forward(ids, params | {'blocks': dict.fromkeys('01', params['blocks']['0'])},"))
+    assert which_equation(wrong, ids, params, config).first == "10.16"

@@ -107,8 +107,8 @@ def _error(mine: Any, theirs: Any) -> float:
     if isinstance(theirs, dict):
         same = isinstance(mine, dict) and mine.keys() == theirs.keys()
         return max((_error(mine[k], theirs[k]) for k in theirs), default=0.0) if same else np.inf
-    if isinstance(theirs, tuple):
-        same = isinstance(mine, tuple) and len(mine) == len(theirs)
+    if isinstance(theirs, tuple | list):
+        same = isinstance(mine, tuple | list) and len(mine) == len(theirs)
         return max((_error(a, b) for a, b in zip(mine, theirs, strict=True)), default=0.0) if same else np.inf
     if theirs is None or isinstance(theirs, (bool, str)):
         return 0.0 if mine is theirs or mine == theirs else np.inf
