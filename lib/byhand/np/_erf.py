@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
-from scipy import special
 
 from byhand.check import checked
 
@@ -17,6 +16,8 @@ def erf(X: Float[Array, "*S"]) -> Float[Array, "*S"]:
     """2/√π ∫ exp(−t²) from 0 to x. float64 by SciPy; float32 as tanh(x P(x²)), within 2e-7, as SciPy's takes as long as
     a matrix product there."""
     if X.dtype != np.float32:
+        from scipy import special  # here, since float32 and the PyTorch half can do without it
+
         return np.asarray(special.erf(X))
     x = np.clip(X, -FAR, FAR)
     square = x * x
