@@ -54,7 +54,7 @@ def test_both_halves_train_alike_for_twenty_steps(config):
 
 
 @pytest.mark.parametrize("edit", [("c1, c2 = 1 - beta1 ** t.item(), 1 - beta2 ** t.item()\n    m =", "c1, c2 = 1.0, 1.0\n    m ="),
-                                  ("pull = rate * decay\n", "pull = decay / 100\n")])
+                                  ("pull = lr * weight_decay\n", "pull = weight_decay / 100\n")])
 def test_twenty_steps_tell_a_wrong_optimiser(edit):
     assert twenty_steps(CONFIGS[4], build("np.optim", *edit)) > 1e-6
 

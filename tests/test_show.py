@@ -573,7 +573,9 @@ TEXTS = {
     "Stepper": lambda show, t: stored(show.Stepper([(t, t)], title=t)),
     "AttentionExplorer": lambda show, t: stored(show.AttentionExplorer([t], np.ones((1, 1)), title=t, heads=[t])),
 }
-TIMES = {"matrix": 3, "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
+TEXTS["run"] = lambda show, t: written(lambda: show.run(Run({}, {}, {}, {
+    name: np.ones(2 if name in ("loss", "norm", "lr") else 0) for name in KEYS}), names=[t]))
+TIMES = {"run": 1, "matrix": 3, "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
 
 
 def printed(call):

@@ -12,7 +12,8 @@ from specs import attention, linear
 
 HERE = Path(__file__).parent
 STEMS = sorted(path.stem for path in (Path(byhand.__file__).parent / "np").glob("[a-z]*.py"))
-INSIDE = {"over_heads": "an axis for the heads: a mutant of multihead has it missing"}
+INSIDE = {"over_heads": "an axis for the heads: a mutant of multihead has it missing",
+          "barred_ids": "the ids that are no words: mutants of mask_tokens choose them, and put them in"}
 
 
 def public(text: str) -> set[str]:

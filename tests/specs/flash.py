@@ -90,6 +90,13 @@ def scores_that_overflow_are_refused(module):
     near(module.flash_attention_forward(1e19 * X, 1e18 * X, X, block=2)[0], X, "the greatest scores")
 
 
+def gradients_of_another_shape_are_refused(module):
+    """Each of them could be repeated to the right one, or cut out of it."""
+    O, cache = module.flash_attention_forward(X, X, X)
+    for dO in (O[:, :1], O[:1], O[..., :1], O[0], O[None]):
+        raises(ValueError, "flash_attention_backward: dO has", lambda dO=dO: module.flash_attention_backward(dO, cache))
+
+
 def either_base_will_do(module):
     """2ˢ of another unit is eˢ, with and without a maximum: NumPy's processor decides, and no result may."""
     used = module.EXP, module.UNIT
@@ -243,7 +250,7 @@ def merges(cases, of=lambda x: x):
 
 INVARIANTS = {
     "np.flash": [tiles_are_attention, causal_flag_is_causal_mask, great_scores_do_not_overflow, memory_is_one_tile,
-                 scores_that_overflow_are_refused, either_base_will_do,
+                 scores_that_overflow_are_refused, gradients_of_another_shape_are_refused, either_base_will_do,
                  merge_in_any_order, merge_reads_keys_one_by_one, *habits(TWINS),
                  refusals(("flash_attention_forward", ValueError, LONG, X, X[:, :3], X[:, :3], None, None, True),
                           ("flash_attention_forward", ValueError, "block is 0", X, X, X, None, None, False, 0),
@@ -278,7 +285,7 @@ WRONG = [
     M("np.flash._bounded", "invariant", "what a query may read first depends on the future",
       "(np.maximum.accumulate(k) if is_causal else k.max()", "k.max("),
     M("np.flash.flash_attention_forward", "invariant", "scores that overflow give NaN", "_no_overflow(E, head, rows, cols)", "pass"),
-    M("np.flash._no_overflow", "invariant", "overflow named in its tile, not in its row", "rows.start + int(query)", "int(key)"),
+    M("np.flash._no_overflow", "invariant", "overflow named in its tile, not in its row", "cols.start + int(key)", "int(key)"),
     M("np.flash.FlashCache", "invariant", "a gradient of any shape",
       'O: Float[Array, "*B n d_v"]', "O: Array", 'Q: Float[Array, "*B n d_k"]', "Q: Array", 'V: Float[Array, "*B m d_v"]', "V: Array",
       'L: Float[Array, "*B n"]', "L: Array"),

@@ -450,7 +450,7 @@ WRONG = [
     M("np.optim.warmup_inverse_sqrt", "invariant", "inverse root: warm-up to the power −1/2",
       "step / warmup / math.sqrt(warmup)", "step / math.sqrt(warmup)"),
     M("np.optim.warmup_inverse_sqrt", "invariant", "steps from 1 on", "step: Index", "step: Size"),
-    M("np.optim.warmup_linear", "invariant", "steps from 1 on", "step: Index", "step: Size"),
+    M("np.optim.warmup_linear", "invariant", "linear: steps from 1 on", "step: Index", "step: Size"),
     M("np.optim.constant", "invariant", "step 0 taken for step 1",
       "_ramp(step, warmup)", "_ramp(max(step, 1), warmup)"),
     M("np.optim.warmup_cosine", "invariant", "a small whole number wraps around",

@@ -379,7 +379,7 @@ def padding_changes_no_sentence(module):
         assert np.abs(module.sentence_embeddings(SENTENCES, params, config, tokenizer, batch) - together).max() < 2e-6
     assert module.sentence_embeddings([], params, config, tokenizer).shape == (0, 12)
     with as_shipped():
-        raises(TypeError, "sentence_embeddings: sentences is str, expected list",
+        raises(TypeError, "sentence_embeddings: sentences is str, expected a list",
                lambda: module.sentence_embeddings("the end", params, config, tokenizer))
     assert np.abs(together @ together.T - np.eye(5)).max() < 0.999  # not one vector for all
 
@@ -396,7 +396,7 @@ def sentences_stand_between_their_marks(module):
     assert cut.shape == (1, 256) and cut[0, -1] == tokenizer.specials["[SEP]"]
     assert module.sentence_batch(["the " * 400], tokenizer, 9)[0].shape == (1, 9)
     with as_shipped():
-        raises(TypeError, "sentences is str, expected list", lambda: module.sentence_batch("the end", tokenizer))
+        raises(TypeError, "sentences is str, expected a list", lambda: module.sentence_batch("the end", tokenizer))
         raises(TypeError, "sentences holds bytes, expected a list", lambda: module.sentence_batch(["the", b"end"], tokenizer))
     raises(ValueError, "limit is 1", lambda: module.sentence_batch(["the"], tokenizer, 1))
 

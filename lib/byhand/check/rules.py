@@ -99,12 +99,15 @@ def names(where: str, called: str, tree: Any, expected: list) -> None:
         raise ValueError(f"{where}: {called} has {got}, expected {', '.join(expected)}")
 
 
-def fits(where: str, tree: Any, shapes: dict, called: str = "params") -> None:
-    """A tree with exactly these names, each leaf of its shape; None stands for any size."""
+def fits(where: str, tree: Any, shapes: dict, called: str = "params", first: tuple | None = None) -> tuple | None:
+    """A tree with exactly these names, each leaf of its shape, all of one dtype; None stands for any size.
+
+    `first` is the name and the dtype of a leaf seen before; those of the first leaf are given back.
+    """
     names(where, called, tree, list(shapes))
     for name, expected in shapes.items():
         if isinstance(expected, dict):
-            fits(where, tree[name], expected, f"{called}[{name!r}]")
+            first = fits(where, tree[name], expected, f"{called}[{name!r}]", first)
             continue
         got = getattr(tree[name], "shape", None)
         if got is None:
@@ -113,6 +116,11 @@ def fits(where: str, tree: Any, shapes: dict, called: str = "params") -> None:
                 got, expected, strict=True))):
             sizes = (*(k if n is None else n for k, n in itertools.zip_longest(got[:len(expected)], expected)),)
             raise ValueError(f"{where}: {called}[{name!r}] has shape {tuple(got)}, expected {sizes}")
+        first = first or (f"{called}[{name!r}]", tree[name].dtype)
+        if tree[name].dtype != first[1]:
+            raise TypeError(f"{where}: {called}[{name!r}] has dtype {tree[name].dtype} but {first[0]} has {first[1]}, "
+                            "expected one dtype")
+    return first
 
 
 def embeds(where: str, config: Any, rows: int, ids: Any, segments: Any, positions: Any) -> None:
