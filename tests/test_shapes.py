@@ -58,7 +58,8 @@ def letters(function: ast.FunctionDef):
     """The shape strings in a signature."""
     arguments = (*function.args.args, *function.args.kwonlyargs, *filter(None, [function.args.vararg]))
     # of a union of one output and several nobody says which it is, so its letters hold by the tests of the function
-    returns = [] if isinstance(function.returns, ast.BinOp) and "tuple[" in ast.unparse(function.returns) else [function.returns]
+    either = isinstance(function.returns, ast.BinOp) and "tuple[" in ast.unparse(function.returns)
+    returns = [] if either else [function.returns]
     signature = [*(arg.annotation for arg in arguments), *returns]
     for node in (n for annotation in signature if annotation for n in ast.walk(annotation)):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import mutants
 import numpy as np
 import pytest
-from byhand.io.run import Run
+from byhand.io.run import KEYS, Run
 from byhand.show import (
     COLOURS,
     AttentionExplorer,
@@ -573,8 +573,8 @@ TEXTS = {
     "Stepper": lambda show, t: stored(show.Stepper([(t, t)], title=t)),
     "AttentionExplorer": lambda show, t: stored(show.AttentionExplorer([t], np.ones((1, 1)), title=t, heads=[t])),
 }
-TEXTS["run"] = lambda show, t: written(lambda: show.run(Run({}, {}, {}, {
-    name: np.ones(2 if name in ("loss", "norm", "lr") else 0) for name in KEYS}), names=[t]))
+RUN = Run({}, {}, {}, {name: np.ones(2 if name in ("loss", "norm", "lr") else 0) for name in KEYS})
+TEXTS["run"] = lambda show, t: written(lambda: show.run(RUN, names=[t]))
 TIMES = {"run": 1, "matrix": 3, "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
 
 

@@ -33,7 +33,7 @@ def run(runs: Run | Sequence[Run], names: Sequence[str] | None = None, mean_of: 
     evaluated = any(len(r.history["evaluation"]) for r in runs)
     figure, axes = plt.subplot_mosaic([["loss", "norm"], ["evaluation" if evaluated else "loss", "lr"]], sharex=True)
     for i, r in enumerate(runs):
-        look = {"color": f"C{i}", "linestyle": STYLES[i % len(STYLES)], "label": names[i] if names else None}
+        look = {"color": f"C{i}", "linestyle": STYLES[i % len(STYLES)], "label": plain(names[i]) if names else None}
         for name, k in (("loss", mean_of), ("norm", mean_of), ("lr", 1)):
             y = np.convolve(r.history[name], np.full(k, 1 / k), "valid")
             _ = axes[name].plot(np.arange(k, k + len(y)), y, **look)
@@ -47,5 +47,6 @@ def run(runs: Run | Sequence[Run], names: Sequence[str] | None = None, mean_of: 
         if name in ("evaluation", "lr") or (name == "loss" and not evaluated):
             _ = ax.set_xlabel("step")
     if names:
-        _ = axes["loss"].legend()
+        for text in axes["loss"].legend().get_texts():
+            text.set_parse_math(False)  # a name such as "$5 and $6" is no formula
     return figure
