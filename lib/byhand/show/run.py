@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from byhand.io.run import KEYS, Run
+from byhand.show.text import plain
 
 PANELS = {"loss": "loss", "evaluation": "evaluation", "norm": "norm of the gradient", "lr": "learning rate"}
 STYLES = ("-", "--", ":", "-.")  # beside the colours: a print without any still tells the runs apart
