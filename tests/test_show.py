@@ -575,7 +575,8 @@ TEXTS = {
 }
 RUN = Run({}, {}, {}, {name: np.ones(2 if name in ("loss", "norm", "lr") else 0) for name in KEYS})
 TEXTS["run"] = lambda show, t: written(lambda: show.run(RUN, names=[t]))
-TIMES = {"run": 1, "matrix": 3, "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
+TIMES = {"run": 1, "matrix": 3,
+         "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
 
 
 def printed(call):
