@@ -51,7 +51,7 @@ def module(place: str):
 @functools.cache
 def written(half: str) -> dict[str, ast.AST]:
     """Every function and class of a half, and of what both halves use, by name."""
-    files = [*(LIBRARY / half).glob("[a-z]*.py"), *(f for f in LIBRARY.glob("[a-z]*.py") if f.stem != "guard")]
+    files = [*(LIBRARY / half).glob("[a-z]*.py"), *LIBRARY.glob("[a-z]*.py")]
     return {d.name: d for path in files for d in ast.parse(path.read_text(encoding="utf-8")).body if hasattr(d, "name")}
 
 
