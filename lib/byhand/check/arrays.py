@@ -49,7 +49,7 @@ class ArrayOf:
         self.numpy, self.kind = array_type is np.ndarray, kind
         self.array_type, self.letters = array_type, Letters.of(shape)
 
-    def __call__(self, where: str, name: str, x: Any, seen: dict, cached: bool = False) -> Any:
+    def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
         if self.numpy and isinstance(x, np.generic):
             x = np.asarray(x)  # what NumPy makes of an array without axes
         if not isinstance(x, self.array_type):
@@ -64,7 +64,7 @@ class ArrayOf:
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected bool (True = may attend)")
         if not self.letters.free:
             self.sizes(where, name, x.shape, seen)
-        if self.numpy and self.kind == "float" and not cached and not _TRUSTED.get():
+        if self.numpy and self.kind == "float" and not _TRUSTED.get():
             self.values(where, name, x)
         return x
 

@@ -16,8 +16,8 @@ class Optional:
     def __init__(self, inside: Any):
         self.inside, self.binds = inside, inside.binds
 
-    def __call__(self, where: str, name: str, x: Any, seen: dict, *rest) -> Any:
-        return None if x is None else self.inside(where, name, x, seen, *rest)
+    def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
+        return None if x is None else self.inside(where, name, x, seen)
 
 
 class AnyOf:
@@ -109,12 +109,12 @@ class Tree:
     def __init__(self, inside: Any):
         self.inside = inside
 
-    def __call__(self, where: str, name: str, x: Any, seen: dict, *rest) -> dict:
+    def __call__(self, where: str, name: str, x: Any, seen: dict) -> dict:
         if not isinstance(x, dict):
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a dict")
         if self.inside is not None:
             for key, leaf in x.items():
-                self.inside(where, f"{name}[{key!r}]", leaf, seen, *rest)
+                self.inside(where, f"{name}[{key!r}]", leaf, seen)
         return x
 
 
