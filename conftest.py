@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 pytest.register_assert_rewrite("specs", "invariants", "twins")  # a red proof shows what it compared
 
 from run_notebooks import KERNEL_ENV  # noqa: E402  (tools/ is on the path only now)
-from same_output import keep_same, tolerance  # noqa: E402
+from same_output import keep_same, slack  # noqa: E402
 
 # Notebooks run under nbval as `make run` ran them: the same variables, no one's own IPython settings, figures inline.
 PROFILE = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=True)
@@ -56,9 +56,9 @@ compare_to_the_letter = IPyNbCell.compare_outputs
 
 
 def compare_outputs(self, test, ref, skip_compare=None):
-    """As nbval's own, but digits may differ by the tolerance that the cell's tag declares; without one, not at all."""
+    """As nbval's own, but digits may differ by what the cell's tags declare; without them, not at all."""
     test, ref = coalesce_streams(test), coalesce_streams(ref)
-    keep_same(ref, test, tolerance(self.cell), pictures=False)
+    keep_same(ref, test, slack(self.cell), pictures=False)
     return compare_to_the_letter(self, test, ref, skip_compare)
 
 

@@ -15,6 +15,7 @@ import nbformat
 import yaml
 from run_notebooks import CELL_METADATA, METADATA
 from same_output import NUMBER
+from same_output import ROUNDING
 from same_output import TAG as TOLERANCE
 
 # A picture or an interactive piece above this was stored in full colour or holds more than anyone reads (the largest
@@ -141,11 +142,14 @@ def no_trailing_semicolon(nb, name):
 
 
 def modest(cell, tag):
-    """A tolerance is a number up to a hundredth, the only one of its cell, and the cell shows a number to use it on."""
-    said = tag.removeprefix(TOLERANCE)
-    alone = sum(t.startswith(TOLERANCE) for t in cell.metadata["tags"]) == 1
-    small = re.fullmatch(r"\d(\.\d+)?(e-\d+)?|0\.\d+", said) and 0 < float(said) <= 0.01
-    return bool(alone and small and NUMBER.search(shown_text(cell)))
+    """A tolerance is a number up to a hundredth, a bound of rounding up to 1e-4 and insisted on by the cell; each is the
+    only one of its cell, and the cell shows a number to use it on."""
+    word = next(word for word in (TOLERANCE, ROUNDING) if tag.startswith(word))
+    said = tag.removeprefix(word)
+    alone = sum(t.startswith(word) for t in cell.metadata["tags"]) == 1
+    small = re.fullmatch(r"\d(\.\d+)?(e-\d+)?|0\.\d+", said) and 0 < float(said) <= {TOLERANCE: 1e-2, ROUNDING: 1e-4}[word]
+    insists = word == TOLERANCE or re.search(r"\bassert\b|\bprint_errors\(|\bprint_gap\(|\bassert_", cell.source)
+    return bool(alone and small and insists and NUMBER.search(shown_text(cell)))
 
 
 def validated(nb, name):
@@ -153,7 +157,7 @@ def validated(nb, name):
     bad = []
     for i, cell in code_cells(nb):
         hidden = [t for t in cell.metadata.get("tags", []) if t.startswith(("nbval", "skip-execution"))]
-        hidden += [t for t in cell.metadata.get("tags", []) if t.startswith(TOLERANCE) and not modest(cell, t)]
+        hidden += [t for t in cell.metadata.get("tags", []) if t.startswith((TOLERANCE, ROUNDING)) and not modest(cell, t)]
         hidden += re.findall(r"NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT|clear_output|display_id", cell.source)
         bad += [f"cell {i}: {h} hides it from validation" for h in hidden]
     return bad

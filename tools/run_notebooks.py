@@ -31,7 +31,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from PIL import Image
-from same_output import keep_same, tolerance
+from same_output import keep_same, slack
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +39,9 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-CELL_METADATA = {"tags", "mystnb"}  # all that a cell may say about itself; editors add the rest
+CELL_METADATA = {"tags", "mystnb", "jupyter"}  # all that a cell may say about itself; editors add the rest
+FOLDED = {"hide-input": {"source_hidden": True}, "hide-output": {"outputs_hidden": True},
+          "hide-cell": {"outputs_hidden": True, "source_hidden": True}}  # what the book folds, Lab folds too
 TEXT = "md:myst"
 SECONDS_A_CELL = 300
 
@@ -151,6 +153,10 @@ def small(png):
     return min(base64.b64encode(file.getvalue()).decode(), png, key=len)
 
 
+def merge(dicts):
+    return {key: value for one in dicts for key, value in one.items()}
+
+
 def canonical(nb):
     """Strip nb, in place, of all that a rerun could change; number its code cells 1..n."""
     nb.cells = [cell for cell in nb.cells if cell.source.strip()]
@@ -158,7 +164,9 @@ def canonical(nb):
     count = 0
     for cell in nb.cells:
         cell.source = cell.source.rstrip()
-        cell.metadata = nbformat.from_dict({k: v for k, v in cell.metadata.items() if k in CELL_METADATA})
+        said = {k: v for k, v in cell.metadata.items() if k in CELL_METADATA - {"jupyter"}}
+        folds = [FOLDED[tag] for tag in said.get("tags", []) if tag in FOLDED]
+        cell.metadata = nbformat.from_dict(said | ({"jupyter": dict(sorted(merge(folds).items()))} if folds else {}))
         if cell.cell_type != "code":
             continue
         count += 1
@@ -179,7 +187,7 @@ def keep_stored(new, old):
     stored = {cell.id: cell for cell in old.cells if cell.cell_type == "code"}
     for cell in new.cells:
         if cell.cell_type == "code" and cell.id in stored:
-            keep_same(stored[cell.id].outputs, cell.outputs, tolerance(cell))
+            keep_same(stored[cell.id].outputs, cell.outputs, slack(cell))
 
 
 def to_bytes(nb):
@@ -235,6 +243,7 @@ def write_text(path):
     nb = canonical(read(path))
     for cell in nb.cells:
         cell.pop("attachments", None)
+        cell.metadata.pop("jupyter", None)  # follows from the tags
     content = jupytext.writes(nb, fmt=TEXT)
     back = jupytext.reads(content, fmt=TEXT)
     if [(c.cell_type, c.source, c.metadata) for c in nb.cells] != [

@@ -3,17 +3,20 @@
 A picture is the same unless one would see a difference. Text is compared to the letter; a cell whose digits depend on
 the processor says how far they may go in a tag, `tolerance:1e-4`: then each number that is written with a point or an
 exponent may differ by that much, or by that share of its size where it is larger than one. Whole numbers may not.
+Errors of rounding differ from one processor to the next by more than any share: under a tag `rounding:1e-8` two numbers
+that are both no larger than that are the same, and a number that leaves the bound is caught.
 run_notebooks.py keeps the stored output where it is the same; nbval's comparison, in conftest.py, accepts it.
 """
 
 import base64
 import io
 import re
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
-TAG = "tolerance:"
+TAG, ROUNDING = "tolerance:", "rounding:"
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?(?![\w.])")
 
 # One pixel that leaves the stored one by more than EDGE of 255 is seen; a line, a letter or a minus sign has many.
@@ -21,20 +24,28 @@ NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:
 EDGE, PIXELS, BLOCK, SHADE = 48, 3, 8, 8
 
 
-def tolerance(cell) -> float:
-    """How far the numbers in a cell's outputs may go: 0 unless it has the tag."""
-    said = [tag.removeprefix(TAG) for tag in cell.get("metadata", {}).get("tags", []) if tag.startswith(TAG)]
-    return float(said[0]) if said else 0.0
+class Slack(NamedTuple):
+    """How far the numbers in a cell's outputs may go: not at all unless it has the tags."""
+
+    tolerance: float = 0.0
+    rounding: float = 0.0
 
 
-def same_text(old: str, new: str, tolerance: float) -> bool:
-    """Whether two texts are equal but for numbers that differ by no more than the tolerance."""
-    if old == new or not tolerance:
+def slack(cell) -> Slack:
+    tags = cell.get("metadata", {}).get("tags", [])
+    return Slack(*(next((float(tag.removeprefix(word)) for tag in tags if tag.startswith(word)), 0.0)
+                   for word in (TAG, ROUNDING)))
+
+
+def same_text(old: str, new: str, allowed: Slack) -> bool:
+    """Whether two texts are equal but for numbers that differ by no more than is allowed."""
+    if old == new or allowed == Slack():
         return old == new
     words = [[re.sub(r"\s+", " ", part) for part in NUMBER.split(text)] for text in (old, new)]
     numbers = [[float(n.replace("−", "-")) for n in NUMBER.findall(text)] for text in (old, new)]
     return words[0] == words[1] and all(
-        abs(a - b) <= tolerance * max(1.0, abs(a)) for a, b in zip(*numbers, strict=True))
+        abs(a - b) <= allowed.tolerance * max(1.0, abs(a)) or max(abs(a), abs(b)) <= allowed.rounding
+        for a, b in zip(*numbers, strict=True))
 
 
 def same_picture(old: str, new: str) -> bool:
@@ -50,13 +61,13 @@ def same_picture(old: str, new: str) -> bool:
     return bool((np.abs(gap).max(-1) > EDGE).sum() <= PIXELS and np.abs(means).max() <= SHADE)
 
 
-def keep_same(old, new, tolerance: float, pictures: bool = True) -> None:
+def keep_same(old, new, allowed: Slack, pictures: bool = True) -> None:
     """Put back into `new`, the outputs of one cell, whatever of `old` is the same."""
     if [out["output_type"] for out in old] != [out["output_type"] for out in new]:
         return
     for before, after in zip(old, new, strict=True):
         if "text" in before and before.get("name") == after.get("name"):
-            if same_text(before["text"], after["text"], tolerance):
+            if same_text(before["text"], after["text"], allowed):
                 after["text"] = before["text"]
         for mime, content in before.get("data", {}).items():
             again = after["data"].get(mime)
@@ -65,5 +76,5 @@ def keep_same(old, new, tolerance: float, pictures: bool = True) -> None:
             if mime == "image/png":
                 if pictures and same_picture(content, again):
                     after["data"][mime] = content
-            elif mime.startswith("text/") and same_text(content, again, tolerance):
+            elif mime.startswith("text/") and same_text(content, again, allowed):
                 after["data"][mime] = content

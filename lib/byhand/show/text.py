@@ -1,5 +1,7 @@
 """A small matrix as plain text, the same on every run and every machine; and what of a reader's text can be shown."""
 
+from collections.abc import Mapping
+from textwrap import wrap
 from unicodedata import category
 
 import numpy as np
@@ -37,3 +39,41 @@ def format_matrix(name: str, A: Shaped[Array, "*n m"], digits: int = 3) -> str:
 def print_matrix(name: str, A: Shaped[Array, "*n m"], digits: int = 3) -> None:
     """Print a vector or a matrix under its name and shape, the columns aligned."""
     print(format_matrix(name, A, digits))
+
+
+def power(x: float) -> str:
+    """An error as text, one digit and a power of ten; an error of exactly zero is 0.0."""
+    return f"{x:.0e}" if x else "0.0"
+
+
+def print_errors(errors: Mapping[str, float], below: float = 1e-8, what: str = "relative error") -> None:
+    """Print each error, as `gradcheck` and `parity` return them, and insist that all of them are below the bound.
+
+    Raises AssertionError that names the errors that are not, TypeError if `errors` is no mapping, ValueError if it is
+    empty: nothing compared is nothing checked.
+    """
+    if not isinstance(errors, Mapping):
+        raise TypeError(f"print_errors: errors is {type(errors).__qualname__}, expected names and numbers, a dict")
+    if not errors:
+        raise ValueError("print_errors: errors is empty, expected at least one name with its error")
+    rows = [f"{name}\u00a0{power(error)}" for name, error in errors.items()]
+    for line in wrap(f"{what}: " + "  ".join(rows), 79, subsequent_indent="  ", drop_whitespace=True,
+                     break_long_words=False, break_on_hyphens=False):
+        print(line.replace("\u00a0", " ").rstrip())
+    wrong = [f"{name} {power(error)}" for name, error in errors.items() if not error < below]
+    assert not wrong, f"not below {below:.0e}: {', '.join(wrong)}"
+
+
+def print_gap(what: str, a, b, below: float = 1e-12) -> None:
+    """Print the largest |a − b| of two arrays or tensors of one shape, and insist that it is below the bound.
+
+    Raises AssertionError if it is not, ValueError if the shapes differ: a row against a column would be compared
+    entry with entry.
+    """
+    a, b = (np.asarray(x.detach().cpu() if hasattr(x, "detach") else x, dtype=float) for x in (a, b))
+    if a.shape != b.shape:
+        raise ValueError(f"print_gap: {what}: a has shape {a.shape}, b {b.shape}")
+    with np.errstate(invalid="ignore"):  # the same infinity on both sides is no gap
+        gap = float(np.where(a == b, 0.0, np.abs(a - b)).max(initial=0.0))
+    print(f"{what}: largest gap {power(gap)}")
+    assert gap < below, f"{what}: {power(gap)} is not below {below:.0e}"
