@@ -258,23 +258,31 @@ def no_widget_state(nb, name):
 # ---------------------------------------------------------------- titles, equations, exercises
 
 
+def chapter_of(name):
+    """4 for "04_attention" and "exercises/04_attention"; None for a page without a number, such as "errata"."""
+    found = re.match(r"(?:exercises/)?(\d\d)_", name)
+    return int(found[1]) if found else None
+
+
 def numbered_title(nb, name):
-    chapter = int(name.split("/")[-1][:2])
-    want = f"# Exercises {chapter} · " if name.startswith("exercises/") else f"# {chapter} · "
+    chapter = chapter_of(name)
+    want = "# " if chapter is None else f"# {'Exercises ' * name.startswith('exercises/')}{chapter} · "
     first = nb.cells[0] if nb.cells else None
     bad = []
     if first is None or first.cell_type != "markdown" or not re.match(re.escape(want) + r"\S", first.source):
         bad.append(f"the first cell does not begin with {want!r}")
     titles = [line for _, text in prose(nb) for line in re.findall(r"(?m)^# .*", text)]
+    if chapter is None:
+        bad += [f"the title {x!r} has a number, the page has none" for x in titles if re.search(r"\d+ · ", x)]
     return bad + ([f"{len(titles)} titles of the first level, expected 1: {titles}"] if len(titles) != 1 else [])
 
 
 def numbered_sections(nb, name):
-    """## 4.1 · …, ## 4.2 · … without a gap; in a problem set ## 04.1 · …, as the ids of its exercises."""
-    stem = name.split("/")[-1]
-    chapter = stem[:2] if name.startswith("exercises/") else str(int(stem[:2]))
+    """## 4.1 · …, ## 4.2 · … without a gap; in a problem set ## 04.1 · …, as the ids of its exercises; else none."""
+    chapter = chapter_of(name)
+    prefix = f"{chapter:02}" if chapter is not None and name.startswith("exercises/") else chapter
     found = [n for _, text in prose(nb) for n in re.findall(r"(?m)^##\s+(\d[\d.]*)", text)]
-    want = [f"{chapter}.{i}" for i in range(1, len(found) + 1)]
+    want = [f"{prefix}.{i}" for i in range(1, len(found) + 1)] if chapter is not None else []
     return [] if found == want else [f"the sections are numbered {', '.join(found)}; expected {', '.join(want)}"]
 
 
@@ -299,7 +307,7 @@ def equations_in_both_worlds(nb, name):
 
 
 def tags_in_order(nb, name):
-    chapter, last, bad = int(name.split("/")[-1][:2]), None, []
+    chapter, last, bad = chapter_of(name), None, []
     for i, tag in tags(nb):
         n = number(tag)
         if n is None or n[0] != chapter:

@@ -284,6 +284,19 @@ def test_page_rule_fires(rule, fault):
     assert list(complaints_about_page(nb, "04_tiny")) == [rule]
 
 
+@pytest.mark.parametrize(("fault", "rule"), [
+    (lambda nb: None, None),
+    (lambda nb: code(nb, "# 4 · Tiny", cell=0), "numbered_title"),
+    (lambda nb: say(nb, "# Another", cell=0), "numbered_title"),
+    (lambda nb: say(nb, "## 4.1 · One", cell=0), "numbered_sections"),
+    (lambda nb: say(nb, "$$ a = b \\tag{4.1} $$", cell=0), "tags_in_order"),
+])
+def test_a_page_without_a_number_numbers_nothing(fault, rule):
+    nb = new_notebook(metadata=run_notebooks.METADATA, cells=[new_markdown_cell("# Errors\n\n## Of one\n\nText.")])
+    fault(nb)
+    assert list(complaints_about_page(nb, "errata")) == ([rule] if rule else [])
+
+
 @pytest.mark.parametrize(("rule", "fault"), [(rule, fault) for rule in BOOK_FAULTS for fault in BOOK_FAULTS[rule]])
 def test_book_rule_fires(rule, fault):
     book = good_book()
