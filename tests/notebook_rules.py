@@ -14,8 +14,7 @@ import tokenize
 import nbformat
 import yaml
 from run_notebooks import CELL_METADATA, METADATA
-from same_output import NUMBER
-from same_output import ROUNDING
+from same_output import NUMBER, ROUNDING
 from same_output import TAG as TOLERANCE
 
 # A picture or an interactive piece above this was stored in full colour or holds more than anyone reads (the largest
@@ -141,13 +140,16 @@ def no_trailing_semicolon(nb, name):
     return bad
 
 
+SLACK = {TOLERANCE: 1e-2, ROUNDING: 1e-4}  # how far each may go
+
+
 def modest(cell, tag):
-    """A tolerance is a number up to a hundredth, a bound of rounding up to 1e-4 and insisted on by the cell; each is the
-    only one of its cell, and the cell shows a number to use it on."""
-    word = next(word for word in (TOLERANCE, ROUNDING) if tag.startswith(word))
+    """A tolerance is a number up to a hundredth; a bound of rounding is one up to 1e-4, and the cell insists on one.
+    Each is the only one of its cell, and the cell shows a number to use it on."""
+    word, most = next((word, most) for word, most in SLACK.items() if tag.startswith(word))
     said = tag.removeprefix(word)
     alone = sum(t.startswith(word) for t in cell.metadata["tags"]) == 1
-    small = re.fullmatch(r"\d(\.\d+)?(e-\d+)?|0\.\d+", said) and 0 < float(said) <= {TOLERANCE: 1e-2, ROUNDING: 1e-4}[word]
+    small = re.fullmatch(r"\d(\.\d+)?(e-\d+)?|0\.\d+", said) and 0 < float(said) <= most
     insists = word == TOLERANCE or re.search(r"\bassert\b|\bprint_errors\(|\bprint_gap\(|\bassert_", cell.source)
     return bool(alone and small and insists and NUMBER.search(shown_text(cell)))
 
@@ -157,7 +159,7 @@ def validated(nb, name):
     bad = []
     for i, cell in code_cells(nb):
         hidden = [t for t in cell.metadata.get("tags", []) if t.startswith(("nbval", "skip-execution"))]
-        hidden += [t for t in cell.metadata.get("tags", []) if t.startswith((TOLERANCE, ROUNDING)) and not modest(cell, t)]
+        hidden += [t for t in cell.metadata.get("tags", []) if t.startswith(tuple(SLACK)) and not modest(cell, t)]
         hidden += re.findall(r"NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT|clear_output|display_id", cell.source)
         bad += [f"cell {i}: {h} hides it from validation" for h in hidden]
     return bad

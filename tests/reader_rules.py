@@ -31,7 +31,8 @@ def tagged(cell, *tags):
 
 def open_code(nb):
     """The code cells whose code a reader sees without a click."""
-    return [(i, c) for i, c in enumerate(nb.cells) if c.cell_type == "code" and not tagged(c, "hide-cell", "hide-input")]
+    code = [(i, cell) for i, cell in enumerate(nb.cells) if cell.cell_type == "code"]
+    return [(i, cell) for i, cell in code if not tagged(cell, "hide-cell", "hide-input")]
 
 
 def printed(cell):
@@ -192,9 +193,9 @@ def names_what_it_needs(nb, name, stems=None):
     named = {int(n) for n in re.findall(r"\b\d{1,2}\b", said[1])}
     code = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "code")
     used = set(re.findall(r"byhand(?:\.(?:np|pt))?\.(\w+)", code))
-    used |= {n for group in re.findall(r"from byhand(?:\.np|\.pt)? import ([\w, ]+)", code) for n in re.findall(r"\w+", group)}
-    missing = {home[stem] for stem in used - EVERYWHERE if stem in home} - named - {int(name[:2]), 0}
-    return [f"the cells use chapter {', '.join(map(str, sorted(missing)))}, which 'You need' does not name"] * bool(missing)
+    used |= set(re.findall(r"\w+", " ".join(re.findall(r"from byhand(?:\.np|\.pt)? import ([\w, ]+)", code))))
+    missing = sorted({home[stem] for stem in used - EVERYWHERE if stem in home} - named - {int(name[:2]), 0})
+    return [f"the cells use chapters {missing}, which 'You need' does not name"] if missing else []
 
 
 RULES = [fits_the_column, one_thing_a_cell, short_enough, says_how_long, numbers_not_verdicts, asks_before_telling,

@@ -115,6 +115,11 @@ def tolerate(nb, *tags, shown="loss 0.2513\n"):
     output(nb.cells[2], shown)
 
 
+def insist(nb, *tags, shown="gap 3e-11\n"):
+    tolerate(nb, *tags, shown=shown)
+    code(nb, "assert gap < 1e-8")
+
+
 # rule -> faults that this rule, and no other, must report. Each changes a good page in place.
 PAGE_FAULTS = {
     "canonical_metadata": {
@@ -154,6 +159,10 @@ PAGE_FAULTS = {
         "a tolerance of nothing": lambda nb: tolerate(nb, "tolerance:0"),
         "two tolerances": lambda nb: tolerate(nb, "tolerance:1e-3", "tolerance:1e-4"),
         "a tolerance for whole numbers": lambda nb: tolerate(nb, "tolerance:1e-3", shown="12 rows\n"),
+        "a wide bound of rounding": lambda nb: insist(nb, "rounding:1e-3"),
+        "two bounds of rounding": lambda nb: insist(nb, "rounding:1e-8", "rounding:1e-9"),
+        "rounding of whole numbers": lambda nb: insist(nb, "rounding:1e-8", shown="12 rows\n"),
+        "rounding that nothing insists on": lambda nb: tolerate(nb, "rounding:1e-8", shown="gap 3e-11\n"),
         "a comment": lambda nb: code(nb, "# NBVAL_SKIP\nf()"),
         "an output that comes and goes": lambda nb: code(nb, "clear_output()"),
     },
@@ -272,6 +281,8 @@ def test_a_good_page_and_a_good_book_are_left_in_peace():
     assert complaints_about_page(good_page(), "04_tiny") == {}
     tolerant = good_page()
     tolerate(tolerant, "tolerance:1e-4")
+    assert complaints_about_page(tolerant, "04_tiny") == {}
+    insist(tolerant, "rounding:1e-8", "tolerance:1e-4")
     assert complaints_about_page(tolerant, "04_tiny") == {}
     assert complaints_about_book(good_book(), TOC) == {}
 
@@ -399,6 +410,23 @@ def test_a_cell_that_raises_leaves_the_file_alone(tmp_path, capsys):
     assert run_notebooks.main([str(path)]) == 1
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
     assert "the last cell" in capsys.readouterr().err
+
+
+def test_what_the_book_folds_lab_folds_too(tmp_path):
+    """JupyterLab knows only its own two words; they follow from the tags, and go with them."""
+    hidden = {"hide-input": {"source_hidden": True}, "hide-output": {"outputs_hidden": True},
+              "hide-cell": {"outputs_hidden": True, "source_hidden": True}, "remove-stderr": None}
+    nb = new_notebook(cells=[new_code_cell("1", id=tag, metadata={"tags": [tag], "scrolled": True}) for tag in hidden])
+    nb.cells += [new_code_cell("1", id="open", metadata={"jupyter": {"source_hidden": True}}),
+                 new_code_cell("1", id="two", metadata={"tags": ["hide-input", "hide-output"]})]
+    seen = {cell.id: cell.metadata.get("jupyter") for cell in run_notebooks.canonical(nb).cells}
+    assert seen == hidden | {"open": None, "two": hidden["hide-cell"]}
+    path = tmp_path / "tiny.ipynb"
+    path.write_bytes(run_notebooks.to_bytes(nb))
+    run_notebooks.write_text(path)
+    assert "jupyter" not in run_notebooks.text_path(path).read_text().split("---", 2)[2]
+    back = run_notebooks.canonical(run_notebooks.read_text(path))
+    assert [cell.metadata for cell in back.cells] == [cell.metadata for cell in nb.cells]
 
 
 def test_a_cell_may_raise_if_it_says_so(tmp_path):

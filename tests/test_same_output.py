@@ -86,10 +86,10 @@ def another_shade_is_seen(same):
 
 def declared_digits_may_differ(same):
     text = "loss 0.2513 after 300 steps, norm 1.2e+03"
-    assert same.same_text(text, "loss 0.2514 after 300 steps, norm 1.2e+03", 1e-3)
-    assert same.same_text("x  9.9996", "x 10.0003", 1e-3)  # the columns move
-    assert same.same_text("-0.000 −0.5 −0.0", "0.000 −0.5001 0.0", 1e-3)
-    assert same.same_text("1234.5", "1235.1", 1e-3)
+    assert same.same_text(text, "loss 0.2514 after 300 steps, norm 1.2e+03", same.Slack(1e-3))
+    assert same.same_text("x  9.9996", "x 10.0003", same.Slack(1e-3))  # the columns move
+    assert same.same_text("-0.000 −0.5 −0.0", "0.000 −0.5001 0.0", same.Slack(1e-3))
+    assert same.same_text("1234.5", "1235.1", same.Slack(1e-3))
 
 
 def others_may_not(same):
@@ -97,15 +97,17 @@ def others_may_not(same):
                      ("0.5", "nan"), ("0.5", "-0.5"), ("layer2.5", "layer2.5001"), ("2.5x", "2.5001x"),
                      ("0.5, 0.6", "0.6, 0.5"),
                      ("1200.0", "1203.0"), ("1e-05", "1e-02")]:
-        assert not same.same_text(old, new, 1e-3), (old, new)
+        assert not same.same_text(old, new, same.Slack(1e-3)), (old, new)
 
 
 def without_a_tag_nothing_may(same):
-    assert same.tolerance(new_code_cell("x", metadata={"tags": ["hide-input"]})) == 0
-    assert same.tolerance(new_code_cell("x", metadata={"tags": ["tolerance:1e-3"]})) == 1e-3
-    assert not same.same_text("0.25131", "0.25132", 0)
+    assert same.slack(new_code_cell("x", metadata={"tags": ["hide-input"]})) == (0, 0)
+    assert same.slack(new_code_cell("x", metadata={"tags": ["tolerance:1e-3"]})) == (1e-3, 0)
+    assert same.slack(new_code_cell("x", metadata={"tags": ["hide-cell", "rounding:1e-8"]})) == (0, 1e-8)
+    assert same.slack(new_code_cell("x", metadata={"tags": ["rounding:1e-8", "tolerance:1e-3"]})) == (1e-3, 1e-8)
+    assert not same.same_text("0.25131", "0.25132", same.Slack())
     outputs = [[new_output("stream", name="stdout", text=t)] for t in ("0.25131\n", "0.25132\n")]
-    same.keep_same(*outputs, 0)
+    same.keep_same(*outputs, same.Slack())
     assert outputs[1][0].text == "0.25132\n"
 
 
@@ -117,22 +119,35 @@ def outputs_of_a_cell(text, picture, html="<b>0.5</b>"):
 def what_is_the_same_is_kept(same):
     first, second = curve(), curve(by=1e-6)
     old, new = outputs_of_a_cell("0.5001", first), outputs_of_a_cell("0.5002", second, "<b>0.50001</b>")
-    same.keep_same(old, new, 1e-3)
+    same.keep_same(old, new, same.Slack(1e-3))
     assert new == old
     new = outputs_of_a_cell("0.6", curve(by=0.01), "<b>0.6</b>")
     wanted = json.loads(json.dumps(new))
-    same.keep_same(old, new, 1e-3)
+    same.keep_same(old, new, same.Slack(1e-3))
     assert new == wanted
     new = outputs_of_a_cell("0.5002", second)[::-1]  # of another kind, in another order
     wanted = json.loads(json.dumps(new))
-    same.keep_same(old, new, 1e-3)
+    same.keep_same(old, new, same.Slack(1e-3))
     assert new == wanted
     errors = [[new_output("stream", name=name, text=text)] for name, text in (("stdout", "0.5"), ("stderr", "0.5001"))]
-    same.keep_same(*errors, 1e-3)
+    same.keep_same(*errors, same.Slack(1e-3))
     assert errors[1][0].text == "0.5001"
 
 
+def errors_of_rounding_are_alike(same):
+    """Two numbers below the declared bound are the same, however many times one is the other; the rest is compared."""
+    tiny = same.Slack(rounding=1e-8)
+    for old, new in [("X 3e-11", "X 8e-13"), ("X 0.0", "X 2e-17"), ("X 2e-17", "X 0.0"), ("gap -3e-11", "gap 1e-08")]:
+        assert same.same_text(old, new, tiny), (old, new)
+    for old, new in [("X 3e-11", "X 2e-08"), ("X 2e-08", "X 3e-11"), ("X 3e-11", "Y 3e-11"), ("0.25", "0.26"),
+                     ("X 3e-11", "X -2e-08"), ("X 3e-11", "X nan"), ("X 3e-11 b 1", "X 2e-11 b 2")]:
+        assert not same.same_text(old, new, tiny), (old, new)
+    assert same.same_text("0.2513 3e-11", "0.2514 8e-13", same.Slack(1e-3, 1e-8))
+    assert not same.same_text("2e-07", "3e-12", same.Slack(rounding=1e-8))
+
+
 CHECKS = [noise_is_no_change, what_can_be_seen_is, another_shade_is_seen, declared_digits_may_differ, others_may_not,
+          errors_of_rounding_are_alike,
           without_a_tag_nothing_may, what_is_the_same_is_kept]
 
 
@@ -149,7 +164,7 @@ WRONG = [
     ("mean over the whole picture", another_shade_is_seen, "SHADE = 48, 3, 8, 8", "SHADE = 48, 3, 400, 8"),
     ("sizes forgotten", what_can_be_seen_is, "if a.shape != b.shape:\n        return False",
      "a = a[:b.shape[0], :b.shape[1]]; b = b[:a.shape[0], :a.shape[1]]"),
-    ("to the letter", declared_digits_may_differ, "old == new or not tolerance", "True"),
+    ("to the letter", declared_digits_may_differ, "old == new or allowed == Slack()", "True"),
     ("columns may not move", declared_digits_may_differ, 're.sub(r"\\s+", " ", part)', "part"),
     ("only absolute", declared_digits_may_differ, "max(1.0, abs(a))", "1.0"),
     ("a typographer's minus", declared_digits_may_differ, "[-+−]?(?:\\d", "[-+]?(?:\\d"),
@@ -158,8 +173,12 @@ WRONG = [
     ("words are not compared", others_may_not, "words[0] == words[1] and all", "all"),
     ("sorted numbers", others_may_not, "zip(*numbers, strict=True)", "zip(*map(sorted, numbers), strict=True)"),
     ("letters and digits", others_may_not, r"(?<![\w.])[-+", r"[-+"),
-    ("always tolerant", without_a_tag_nothing_may, "float(said[0]) if said else 0.0", "1e-3"),
-    ("never tolerant", without_a_tag_nothing_may, "float(said[0]) if said else 0.0", "0.0"),
+    ("always tolerant", without_a_tag_nothing_may, "if tag.startswith(word)), 0.0)", "if tag.startswith(word)), 1e-3)"),
+    ("never tolerant", without_a_tag_nothing_may, "float(tag.removeprefix(word))", "0.0"),
+    ("one tag for both", without_a_tag_nothing_may, "for word in (TAG, ROUNDING)", "for word in (TAG, TAG)"),
+    ("rounding of one number only", errors_of_rounding_are_alike, "max(abs(a), abs(b)) <=", "abs(a) <="),
+    ("rounding with a sign", errors_of_rounding_are_alike, "max(abs(a), abs(b)) <=", "max(a, b) <="),
+    ("rounding is no reason", errors_of_rounding_are_alike, "or max(abs(a), abs(b)) <= allowed.rounding", ""),
     ("no tolerance, no comparison", without_a_tag_nothing_may, "return old == new\n", "return True\n"),
     ("pictures are left", what_is_the_same_is_kept, "if pictures and", "if False and"),
     ("pictures always kept", what_is_the_same_is_kept, "if pictures and same_picture(content, again)", "if True"),
@@ -196,7 +215,7 @@ def judged(cell, text):
 @pytest.mark.parametrize(("tags", "text", "right"), [
     ([], "loss 0.2513\n", True), ([], "loss 0.2514\n", False), (["hide-input"], "loss 0.2514\n", False),
     (["tolerance:1e-3"], "loss 0.2514\n", True), (["tolerance:1e-3"], "loss 0.2613\n", False),
-    (["tolerance:1e-3"], "loss 0.2513\nmore\n", False),
+    (["tolerance:1e-3"], "loss 0.2513\nmore\n", False), (["rounding:1e-8"], "loss 0.2514\n", False),
 ])
 def test_nbval_honours_the_tag_and_only_that(tags, text, right):
     assert judged(cell_of(tags), text) is right

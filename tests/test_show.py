@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import mutants
 import numpy as np
 import pytest
+import torch
 from byhand.io.run import KEYS, Run
 from byhand.show import (
     COLOURS,
@@ -28,6 +29,8 @@ from byhand.show import (
     house_style,
     matrices,
     matrix,
+    print_errors,
+    print_gap,
     print_matrix,
     run,
 )
@@ -392,6 +395,55 @@ def test_print_matrix_refuses_wrong_input(A, message):
         as_written(format_matrix)("S", A)
 
 
+def test_print_errors(capsys):
+    print_errors({"X": 3.14e-11, "W_q": 0.0, "b": np.float64(9.9e-9)})
+    assert capsys.readouterr().out == "relative error:  X 3e-11  W_q 0.0  b 1e-08\n"
+    print_errors({f"blocks.{i}.attention.W_q": 2e-11 for i in range(5)}, what="slope")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("  blocks.") and max(map(len, lines)) <= 79
+    assert " ".join(lines).split() == ["slope:"] + [w for i in range(5) for w in (f"blocks.{i}.attention.W_q", "2e-11")]
+    print_errors({"x" * 90: 1.0}, below=2.0)
+    assert capsys.readouterr().out == f"relative error:\n  {'x' * 90} 1e+00\n"
+
+
+@pytest.mark.parametrize("errors, below, named", [
+    ({"X": 1e-9, "b": 1e-8}, 1e-8, "b 1e-08"),
+    ({"X": np.nan}, 1e-8, "X nan"), ({"X": np.inf, "b": 2.0}, 1.0, "X inf, b 2"),
+])
+def test_print_errors_insists(errors, below, named, capsys):
+    with pytest.raises(AssertionError, match=re.escape(f"not below {below:.0e}: {named}")):
+        print_errors(errors, below=below)
+    assert "relative error:" in capsys.readouterr().out  # the numbers come first: one wants to see them
+
+
+@pytest.mark.parametrize("errors, message", [([1e-9], "errors is list"), ({}, "errors is empty")])
+def test_print_errors_refuses_wrong_input(errors, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(f"print_errors: {message}")):
+        as_written(print_errors)(errors)
+
+
+@pytest.mark.parametrize("a, b, said", [
+    ([1.0, 2.0], [1.0, 2.0 + 3e-14], "3e-14"), ([1.0, np.inf], [1.0, np.inf], "0.0"),
+    (torch.ones(2), np.ones(2), "0.0"),
+    ([True, False], [True, False], "0.0"), ([2.0 - 3e-14], [2.0], "3e-14"),
+])
+def test_print_gap(a, b, said, capsys):
+    print_gap("forward", a, b)
+    assert capsys.readouterr().out == f"forward: largest gap {said}\n"
+
+
+@pytest.mark.parametrize("a, b", [([1.0], [2.0]), ([0.0, 2.0], [0.0, 1.0]), ([np.nan], [np.nan]), ([np.inf], [-np.inf]),
+                                  ([1.0], [1.0 + 1e-11]), ([1.0, -1.0], [1.0, 1.0])])
+def test_print_gap_insists(a, b):
+    with pytest.raises(AssertionError, match="forward: .* is not below 1e-12"):
+        print_gap("forward", a, b)
+
+
+def test_print_gap_does_not_broadcast():
+    with pytest.raises(ValueError, match=re.escape("print_gap: forward: a has shape (2, 1), b (2,)")):
+        print_gap("forward", np.ones((2, 1)), np.ones(2))
+
+
 # ---- pictures of matrices: each check takes the function, right or wrong --------------------------------------------
 
 def told(ax):
@@ -570,13 +622,16 @@ TEXTS = {
         [(t, np.ones((1, 1))), t, (t, np.ones((1, 1)), {"columns": [t]})], rows=[t])[0]),
     "format_matrix": lambda show, t: [show.format_matrix(t, np.ones(1)).encode().decode()],
     "print_matrix": lambda show, t: printed(lambda: show.print_matrix(t, np.ones(1))),
+    "print_errors": lambda show, t: printed(lambda: show.print_errors({t: 1e-9}, what=t)),
+    "print_gap": lambda show, t: printed(lambda: show.print_gap(t, np.ones(1), np.ones(1))),
     "Stepper": lambda show, t: stored(show.Stepper([(t, t)], title=t)),
     "AttentionExplorer": lambda show, t: stored(show.AttentionExplorer([t], np.ones((1, 1)), title=t, heads=[t])),
 }
 RUN = Run({}, {}, {}, {name: np.ones(2 if name in ("loss", "norm", "lr") else 0) for name in KEYS})
 TEXTS["run"] = lambda show, t: written(lambda: show.run(RUN, names=[t]))
 TIMES = {"run": 1, "matrix": 3,
-         "matrices": 5, "format_matrix": 1, "print_matrix": 1, "Stepper": 3, "AttentionExplorer": 4}
+         "matrices": 5, "format_matrix": 1, "print_matrix": 1, "print_errors": 2,
+         "print_gap": 1, "Stepper": 3, "AttentionExplorer": 4}
 
 
 def printed(call):
@@ -613,6 +668,8 @@ def test_any_text_is_shown_as_it_is(name):
     ("matrix", "heatmap", {"plain": str}),
     ("format_matrix", "text", {"plain": str}),
     ("print_matrix", "text", {"plain": str}),
+    ("print_errors", "text", {"plain": str}),
+    ("print_gap", "text", {"plain": str}),
     ("Stepper", "stepper", {"markup": escape}),
     ("AttentionExplorer", "explorer", {"markup": escape}),
     ("AttentionExplorer", "widget", {"plain": str}),

@@ -1,7 +1,6 @@
 """A small matrix as plain text, the same on every run and every machine; and what of a reader's text can be shown."""
 
 from collections.abc import Mapping
-from textwrap import wrap
 from unicodedata import category
 
 import numpy as np
@@ -56,10 +55,13 @@ def print_errors(errors: Mapping[str, float], below: float = 1e-8, what: str = "
         raise TypeError(f"print_errors: errors is {type(errors).__qualname__}, expected names and numbers, a dict")
     if not errors:
         raise ValueError("print_errors: errors is empty, expected at least one name with its error")
-    rows = [f"{name}\u00a0{power(error)}" for name, error in errors.items()]
-    for line in wrap(f"{what}: " + "  ".join(rows), 79, subsequent_indent="  ", drop_whitespace=True,
-                     break_long_words=False, break_on_hyphens=False):
-        print(line.replace("\u00a0", " ").rstrip())
+    line = plain(what) + ":"
+    for entry in (f"{plain(name)} {power(error)}" for name, error in errors.items()):
+        if len(line) + 2 + len(entry) > 79:
+            print(line)
+            line = ""
+        line += "  " + entry
+    print(line)
     wrong = [f"{name} {power(error)}" for name, error in errors.items() if not error < below]
     assert not wrong, f"not below {below:.0e}: {', '.join(wrong)}"
 
@@ -75,5 +77,5 @@ def print_gap(what: str, a, b, below: float = 1e-12) -> None:
         raise ValueError(f"print_gap: {what}: a has shape {a.shape}, b {b.shape}")
     with np.errstate(invalid="ignore"):  # the same infinity on both sides is no gap
         gap = float(np.where(a == b, 0.0, np.abs(a - b)).max(initial=0.0))
-    print(f"{what}: largest gap {power(gap)}")
+    print(f"{plain(what)}: largest gap {power(gap)}")
     assert gap < below, f"{what}: {power(gap)} is not below {below:.0e}"
