@@ -85,6 +85,7 @@ def finish(app, exception):
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 MENTION = re.compile(rf"\b([Cc]hapter|[Ss]ection)s?\s+{NUMBER.pattern}"
                      rf"(?:(?:,\s+|\s+and\s+|,\s+and\s+|\s+to\s+|–){NUMBER.pattern})*")
+ELSEWHERE = re.compile(r"\s+of\s+(?:(?:the|their|his|her|that)\s+(?:paper|article|book|report|thesis)\b|[A-Z]|$)")
 SHORT = 40  # characters of TeX in a formula that a phone can show in one line together with what follows it
 NO_LINKS = (nodes.title, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 
@@ -101,9 +102,16 @@ def places(app):
     return found
 
 
+def put(old, *new):
+    """New nodes in the place of this one; docutils' own `replace` takes the first that reads the same."""
+    parent = old.parent
+    at = next(k for k, child in enumerate(parent.children) if child is old)
+    parent[at:at + 1] = new
+
+
 def link_mentions(app, doctree, docname):
     """In each section the first mention of a chapter, or of a section of one, is a link to it; a link that names a
-    section goes there and not to the top of the page."""
+    section goes there and not to the top of the page. A section of a paper is none of ours."""
     where, seen = places(app), set()
 
     def uri(number):
@@ -122,6 +130,8 @@ def link_mentions(app, doctree, docname):
         if link is not None and NUMBER.fullmatch(plain):
             plain = f"section {plain}"  # a bare number is a link in the table of the notes
         for mention in MENTION.finditer(plain):
+            if mention[1].lower() == "section" and ELSEWHERE.match(plain, mention.end()):
+                continue
             numbers = list(NUMBER.finditer(mention[0]))
             for number in numbers:
                 start = mention.start() + (number.start() if len(numbers) > 1 else 0)
@@ -138,7 +148,7 @@ def link_mentions(app, doctree, docname):
                            nodes.reference("", plain[start:stop], internal=True, refuri=uri(to))]
                 end = stop
         if pieces:
-            text.parent.replace(text, [*pieces, nodes.Text(plain[end:])])
+            put(text, *pieces, nodes.Text(plain[end:]))
 
 
 def keep_punctuation(app, doctree, docname):
@@ -149,10 +159,9 @@ def keep_punctuation(app, doctree, docname):
             continue
         mark = re.match(r"[^\s\w]+", after.astext())
         if mark and mark[0][0] in ",.;:!?)":
-            place, rest = formula.parent, nodes.Text(after.astext()[mark.end():])
-            place.replace(after, rest)
+            put(after, nodes.Text(after.astext()[mark.end():]))
             together = nodes.inline(classes=["together"])
-            place.replace(formula, together)
+            put(formula, together)
             together += [formula, nodes.Text(mark[0])]
 
 

@@ -111,6 +111,26 @@ def punctuation_stays_with_its_formula(module):
     assert together(module, x(), nodes.literal("", ",")) == []
 
 
+def equal_texts_keep_their_places(module):
+    """Two full stops are equal, and each ends its own sentence: what is read is what was written."""
+    found = page([nodes.emphasis("", "truncation"), ".", "\n", "It is ", nodes.math("", "x"), ".", "\n", "More."])
+    before = found.astext()
+    module.keep_punctuation(APP, found, "book/index")
+    assert found.astext() == before
+    assert [x.astext() for x in found.findall(nodes.inline)] == ["x."]
+    twice = page([nodes.strong("", "so: "), "chapter 4", nodes.emphasis("", " and "), "chapter 4"])
+    twice[0] += nodes.section("", nodes.paragraph("", "", nodes.literal("", "chapter 5"), nodes.Text("chapter 5")))
+    assert links(module, twice) == [("chapter 4", A4), ("chapter 5", A5)]
+    assert twice.astext() == "so: chapter 4 and chapter 4\n\nchapter 5chapter 5"
+
+
+def sections_of_a_paper_are_its_own(module):
+    cited = nodes.inline("", "Vaswani et al. [2017]")
+    assert links(module, page(["Section 4.1 of ", cited], ["section 4.1 of their paper, section 4.1 of Vaswani et al."])) == []
+    assert links(module, page(["Section 4.1 of this book"], ["section 4.1"], ["of chapter 5"])) == [
+        ("Section 4.1", f"{A4}#scores"), ("chapter 5", A5)]
+
+
 def listings_share_a_menu_in_each_folder(module):
     app, calls = SimpleNamespace(), []
 
@@ -130,7 +150,8 @@ def listings_share_a_menu_in_each_folder(module):
 CHECKS = [chapters_are_links, lists_and_ranges_link_each_number, chapters_to_come_are_plain,
           listings_share_a_menu_in_each_folder,
           only_the_first_of_a_section_is_a_link, sections_lead_to_their_place, a_link_that_names_a_section_goes_there,
-          code_and_formulas_are_left_alone, punctuation_stays_with_its_formula]
+          code_and_formulas_are_left_alone, punctuation_stays_with_its_formula, equal_texts_keep_their_places,
+          sections_of_a_paper_are_its_own]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -157,6 +178,10 @@ WRONG = [
     ("code is linked", code_and_formulas_are_left_alone, "(nodes.title, nodes.literal, ", "(nodes.title, "),
     ("text after a link is lost", chapters_are_links, "[*pieces, nodes.Text(plain[end:])]", "pieces"),
     ("any sign is punctuation", punctuation_stays_with_its_formula, 'in ",.;:!?)"', 'not in ""'),
+    ("equal texts change places", equal_texts_keep_their_places, "if child is old", "if child == old"),
+    ("sections of papers are links", sections_of_a_paper_are_its_own, "ELSEWHERE.match(plain, mention.end())", "False"),
+    ("only of papers named in words", sections_of_a_paper_are_its_own, "|[A-Z]|$)", ")"),
+    ("no section of anything is a link", sections_of_a_paper_are_its_own, "|[A-Z]|$)", "|.)"),
     ("long formulas too", punctuation_stays_with_its_formula, "SHORT = 40", "SHORT = 99"),
 ]
 
