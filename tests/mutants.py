@@ -173,36 +173,30 @@ FAULTS = {
     "no mask": ["np.attention: mask forgotten", "np.model: no causal mask"],
 }
 
-# The errata of the five notes, by their numbers in that list: the mutant that computes what is printed there, or what
-# kind of thing the erratum is about, if nothing could compute it.
+# The errata of the five notes, by their numbers in book/errata.ipynb: the mutant that computes what the note prints, or
+# what kind of thing the erratum is about, if nothing could compute it.
 NAME, SHAPE, CLAIM, INDEX, COST = "a name", "a shape", "a claim", "an index", "a cost"
 ERRATA: dict[int, list[str] | str] = {
-    1: SHAPE, 2: NAME, 3: ["np.multihead: heads merged by a reshape without the transpose"], 4: NAME,
-    5: ["np.norm: LayerNorm over tokens"], 6: INDEX, 7: ["np.attention: softmax over the queries"],
+    1: SHAPE, 2: NAME, 3: SHAPE, 4: NAME, 5: ["np.norm: LayerNorm over tokens"], 6: INDEX,
+    7: ["np.attention: softmax over the queries"],
     8: ["np.position: sinusoids: counted from one", "np.position: sinusoids: 2i doubled"], 9: CLAIM, 10: CLAIM,
-    11: COST,
-    12: ["np.attention: additive: product for sum"], 13: CLAIM, 14: CLAIM,
+    11: COST, 12: CLAIM, 13: CLAIM, 14: CLAIM,
     15: ["np.multihead: scaled by the width of all heads, not of one"], 16: NAME, 17: NAME, 18: INDEX,
     19: ["np.norm: BatchNorm: over the features too"], 20: COST, 21: COST, 22: INDEX,
     23: ["np.recurrent: conv: kernel reversed"],
     24: ["np.softmax: mask applied after, no renormalisation", "np.attention: mask after softmax, no renormalisation"],
-    25: ["np.mask: causal: off by one, does not see itself"],
-    26: ["np.translate: unshifted: the decoder reads the word that it should write"], 27: NAME,
+    25: ["np.mask: causal: off by one, does not see itself"], 26: INDEX, 27: NAME,
     28: ["np.norm: no ε: a constant token divides by zero"], 29: INDEX, 30: INDEX,
     31: ["np.attention: values summed over the queries, not over the keys"],
     32: ["np.attention: values summed over the queries, not over the keys"], 33: NAME, 34: INDEX, 35: SHAPE,
-    36: ["np.attention: no scale"], 37: ["np.embedding: cosine without the lengths"], 38: "a date",
-    39: ["np.block: feed-forward: b_2 forgotten"], 40: SHAPE, 41: CLAIM,
-    42: ["np.position: sinusoids: base 1,000"], 43: ["np.position: sinusoids: 2i doubled"],
-    44: ["np.norm: variance without 1/d"], 45: ["np.norm: variance without 1/d"], 46: ["np.optim: ε inside the root"],
-    47: ["np.optim: AdamW as L2: decay added to the gradient"], 48: ["np.optim: decay of 2λθ"],
-    49: ["np.optim: AdamW as L2: decay added to the gradient"],
-    50: ["np.optim: v of the gradient, not of its square"],
+    36: ["np.attention: no scale"], 37: CLAIM, 38: "a date", 39: ["np.block: feed-forward: b_2 forgotten"], 40: SHAPE,
+    41: CLAIM, 42: ["np.position: sinusoids: base 1,000"], 43: INDEX, 44: ["np.norm: variance without 1/d"],
+    45: ["np.norm: mean with 1/d of a width that is twice as large"], 46: ["np.optim: ε inside the root"],
+    47: ["np.optim: no ε: nothing divided by nothing"], 48: ["np.optim: decay of 2λθ"], 49: NAME, 50: NAME,
     51: ["np.translate: loss: queries from the encoder, memory from the decoder"], 52: SHAPE,
-    53: ["np.model: √d forgotten"], 54: SHAPE, 55: INDEX, 56: ["np.attention: no scale"], 57: CLAIM, 58: COST,
-    59: CLAIM, 60: CLAIM, 61: ["np.model: no causal mask"], 62: ["np.residual: the gradient along the stream doubled"],
-    63: COST, 64: ["np.optim: no bias correction"], 65: CLAIM, 66: NAME, 67: INDEX, 68: NAME, 69: INDEX, 70: SHAPE,
-    71: NAME, 72: CLAIM, 73: SHAPE, 74: CLAIM,
+    53: ["np.model: √d forgotten"], 54: SHAPE, 55: INDEX, 56: CLAIM, 57: CLAIM, 58: COST, 59: CLAIM, 60: CLAIM,
+    61: ["np.model: no causal mask"], 62: ["np.residual: the gradient along the stream doubled"], 63: COST, 64: CLAIM,
+    65: CLAIM, 66: NAME, 67: INDEX, 68: NAME, 69: INDEX, 70: SHAPE, 71: NAME, 72: CLAIM, 73: SHAPE, 74: CLAIM,
 }
 
 

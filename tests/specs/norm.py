@@ -356,6 +356,8 @@ WRONG = [
     M("np.norm.standardize_backward", "slope twin invariant", "1/d forgotten in both means of the backward",
       "mean(axis=axes, keepdims=True) - X_hat * (g * X_hat).mean",
       "sum(axis=axes, keepdims=True) - X_hat * (g * X_hat).sum"),
+    M("np.norm.standardize_forward", "slope twin invariant", "mean with 1/d of a width that is twice as large",
+      "X.mean(axis=axes, keepdims=True)", "0.5 * X.mean(axis=axes, keepdims=True)"),
     M("np.norm.standardize_forward", "slope twin invariant", "variance without 1/d",
       "(centred * centred).mean(", "(centred * centred).sum("),
     M("np.norm.standardize_forward + standardize_backward", "twin invariant", "1/d forgotten in both: variance and backward, x̂ too small",

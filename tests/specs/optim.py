@@ -391,6 +391,8 @@ INVARIANTS = {
 WRONG = [
     M("np.optim.adam_step", "invariant", "ε inside the root",
       "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))", "p - lr * (m / c1 / np.sqrt(v / c2 + eps))"),
+    M("np.optim.adam_step", "invariant", "no ε: nothing divided by nothing",
+      "(np.sqrt(v / c2) + eps)", "np.sqrt(v / c2)"),
     M("np.optim.adam_step", "invariant", "divided by v, not by its root",
       "p - lr * (m / c1 / (np.sqrt(v / c2) + eps))", "p - lr * (m / c1 / (v / c2 + eps))"),
     M("np.optim.adam_step", "invariant", "v of the gradient, not of its square", "* (g * g), state", "* g, state"),
