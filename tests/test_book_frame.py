@@ -6,6 +6,7 @@ dates in the footer (html_last_updated_fmt), absolute paths in the configuration
 `align`, which gets a random anchor (notebooks write `align*` with hand-written tags).
 """
 
+import base64
 import json
 import re
 from functools import cache
@@ -86,12 +87,12 @@ def map_faults(page: str, chapters: set[int]) -> list[str]:
     edges = {tuple(map(int, e.split())) for e in re.findall(r'data-edge="(\d+ \d+)"', page)}
     drawn = {int(n) for n in re.findall(r'<a href="(\d\d)_\w+\.html"', page)}
     boxes = {int(n) for n in re.findall(r'class="course-n">(\d+)<', page)}
-    rows = re.findall(r"^\| (?:\[\*\*)?(\d+) · ([^|]+) \| [^|]+ \| ([\d, –]+) \|$", page, flags=re.M)
-    linked = {int(n) for n, title, _ in rows if "](" in title}
-    planned = {int(n) for n, title, _ in rows if "`planned`" in title}
-    needs = {(int(a), int(n)) for n, _, needed in rows for a in re.findall(r"\d+", needed)}
+    rows = map_rows(page)
+    linked = {int(n) for n, title, _, _ in rows if "](" in title}
+    planned = {int(n) for n, title, _, _ in rows if "`planned`" in title}
+    needs = {(int(a), int(n)) for n, _, _, needed in rows for a in re.findall(r"\d+", needed)}
     faults = []
-    if boxes != set(range(18)) or [int(n) for n, _, _ in rows] != list(range(18)):
+    if boxes != set(range(18)) or [int(n) for n, *_ in rows] != list(range(18)):
         faults.append("not all of 0 to 17 are drawn and listed")
     if edges != needs:
         faults.append(f"lines and the column Needs differ: {sorted(edges ^ needs)}")
@@ -99,6 +100,24 @@ def map_faults(page: str, chapters: set[int]) -> list[str]:
         faults.append(f"written chapters: drawn {drawn}, table {linked}, table of contents {chapters}")
     if any(a >= b and (a, b) != (8, 7) for a, b in edges):
         faults.append("a chapter needs a later one")
+    if early := sorted((a, b) for a, b in needs if a in planned and b in linked):
+        faults.append(f"a written chapter needs a planned one: {early}")
+    return faults
+
+
+def map_rows(page: str) -> list[tuple[str, str, str, str]]:
+    """Number, title, hours and needs of each chapter."""
+    return re.findall(r"^\| (?:\[\*\*)?(\d+) · ([^|]+) \| [^|]+ \| ([\d½\s+–]+) \| ([\d, –]+) \|$", page, flags=re.M)
+
+
+def hours_faults(page: str, minutes: dict[int, tuple[int | None, int]]) -> list[str]:
+    """Where the hours of the table are more than a third of one from the minutes that a chapter and its set state."""
+    faults = []
+    for number, _, hours, _ in map_rows(page):
+        said = [float(h.replace("½", ".5")) * 60 for h in hours.split("+")] if "+" in hours else []
+        have = minutes.get(int(number), ())
+        if len(said) != len(have) or any(b is not None and abs(a - b) > 22 for a, b in zip(said, have, strict=False)):
+            faults.append(f"chapter {number}: {hours} hours, {have} minutes")
     return faults
 
 
@@ -114,12 +133,41 @@ def test_map_table_and_contents_agree():
     assert map_faults(INDEX, chapters) == []
     wrong = {
         "a line removed": re.sub(r'.*data-edge="4 5".*\n', "", INDEX),
-        "a need changed": INDEX.replace("| 0, 1 |", "| 1 |"),
+        "a need changed": INDEX.replace("| 4, 6 |", "| 4 |"),
+        "a planned chapter needed": INDEX.replace("½ | 0 |", "½ | 0, 1 |").replace(
+            'data-edge="0 4"', 'data-edge="0 4"/><path data-edge="1 4"'),
         "a box removed": INDEX.replace('class="course-n">9<', 'class="x">9<'),
         "a planned chapter drawn as written": INDEX.replace('<a href="04_', '<a href="05_', 1),
         "a written chapter listed as planned": INDEX.replace("](04_attention.ipynb) |", "] {bdg-secondary}`planned` |"),
     }
     assert [name for name, page in wrong.items() if page == INDEX or not map_faults(page, chapters)] == []
+
+
+def stated(chapter: Path) -> tuple[int | None, int]:
+    """The minutes that a chapter's first lines give for reading it, if they do; those of its exercises together."""
+    reading = re.search(r"\*\*Time:\*\* about (\d+) minutes", markdown(chapter))
+    practice = re.findall(r"\*\d+ points?, about (\d+) minutes", markdown(BOOK / "exercises" / chapter.name))
+    return reading and int(reading[1]), sum(map(int, practice))
+
+
+def test_hours_are_those_of_the_pages():
+    minutes = {int(p.name[:2]): stated(p) for p in BOOK.glob("[0-9][0-9]_*.ipynb")}
+    assert all(practice > 30 for _, practice in minutes.values())
+    assert hours_faults(INDEX, minutes) == []
+    assert hours_faults(INDEX, minutes | {4: (60, 200)}) and hours_faults(INDEX, minutes | {4: (100, minutes[4][1])})
+    assert hours_faults(INDEX.replace("| 1\u00a0+", "| 2\u00a0+"), {n: (60, m) for n, (_, m) in minutes.items()})
+
+
+def test_the_front_page_shows_a_figure_of_the_start_page_and_leads_there():
+    """The picture is a copy; what it is a copy of is run again with its page."""
+    picture = base64.b64encode((BOOK / "figures/start_map.png").read_bytes()).decode()
+    cells = json.loads((BOOK / "start.ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = ["".join(out.get("data", {}).get("image/png", "")).strip()
+             for cell in cells for out in cell.get("outputs", [])]
+    assert picture in shown, "copy the first figure of start.ipynb to book/figures/start_map.png"
+    first, _, _ = INDEX.partition("\n## ")
+    assert re.findall(r"\{button-ref\} (\S+)", first) == ["start", "00_gradcheck"] and "start_map.png" in first
+    assert toc_files(TOC)[:2] == ["book/index", "book/start"]
 
 
 # Notebooks must look the same in Jupyter and Colab, which know none of our macros
