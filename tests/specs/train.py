@@ -403,6 +403,8 @@ def wrong_input_is_refused(module):
     ):
         with as_shipped():
             raises(error, says, lambda b=batches, f=f: module.train_step(params, state, b, f, 0.1))
+    state["v"]["out"]["b"][0] = np.inf
+    raises(ValueError, "v.out.b holds inf", lambda: module.train_step(params, state, batch, without_dropout, 0.1))
     for error, says, options in (
         (ValueError, "train: seed is -1", {"seed": -1}), (ValueError, "evaluate_every is 0", {"evaluate_every": 0}),
         (ValueError, "save_every is 0", {"save_every": 0}), (ValueError, "patience is 0", {"patience": 0}),
@@ -781,7 +783,7 @@ WRONG = [
     M("np.train.train_step", "invariant", "a sum of micro-batches", "mean + share * (x - mean)", "mean + x"),
     M("np.train.train_step", "invariant", "the last micro-batch alone", "mean + share * (x - mean)", "x"),
     M("np.train.train_step", "invariant", "the loss of the last micro-batch", "loss += share * (float(L) - loss)", "loss = float(L)"),
-    M("np.train.train_step", "invariant", "every layer asked at every step", "with ValuesTrusted():", "if True:"),
+    M("np.train.train_step", "invariant", "every layer asked at every step", "with ValuesTrusted():  # a NaN", "if True:  # a NaN"),
     M("np.train.train_step", "invariant", "each micro-batch clipped",
       "L, g, w = found\n", "L, g, w = found\n        g = clip_by_global_norm(g, max_norm)[0]\n"),
     M("np.train.train_step", "invariant", "not clipped", "(grads, max_norm)", "(grads, None)"),

@@ -1,5 +1,6 @@
 """Arrays among the arguments: type, dtype, axes, sizes that letters share, and in NumPy no NaN and no infinity."""
 
+import math
 import sys
 from contextvars import ContextVar
 from typing import Annotated, Any, NamedTuple
@@ -9,6 +10,7 @@ import numpy as np
 from byhand.check.numbers import kind_of
 from byhand.check.shapes import Letters, bind, empty, fits_as_mask, misfit, repeats
 
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)  # NumPy has one object of each
 _TRUSTED: ContextVar[bool] = ContextVar("trusted", default=False)
 
 
@@ -48,8 +50,15 @@ class ArrayOf:
     def __init__(self, array_type: type, kind: str, shape: str):
         self.numpy, self.kind = array_type is np.ndarray, kind
         self.array_type, self.letters = array_type, Letters.of(shape)
+        head, self.lead, self.tail = self.letters.head, self.letters.lead, self.letters.tail
+        self.plain = self.numpy and kind == "float" and not head and not self.letters.shared and not (
+            "_" in self.tail or any(isinstance(letter, int) for letter in self.tail))
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
+        if self.plain and type(x) is np.ndarray and self.fits(name, x, seen):
+            if not _TRUSTED.get():
+                self.values(where, name, x)
+            return x
         if self.numpy and isinstance(x, np.generic):
             x = np.asarray(x)  # what NumPy makes of an array without axes
         if not isinstance(x, self.array_type):
@@ -67,6 +76,25 @@ class ArrayOf:
         if self.numpy and self.kind == "float" and not _TRUSTED.get():
             self.values(where, name, x)
         return x
+
+    def fits(self, name: str, x: np.ndarray, seen: dict) -> bool:
+        """Whether all is well, seen at once; if not, `seen` is as it was, and the long way finds the words for it."""
+        dtype, shape, before = x.dtype, x.shape, len(seen)
+        if dtype is _FLOAT32 or dtype is _FLOAT64:
+            known = seen.setdefault
+            at = len(shape) - len(self.tail)
+            if known(".dtype", dtype) is dtype and 0 not in shape and (at == 0 or at > 0 and self.lead is not None):
+                known(".first", name)
+                if not self.lead or known(self.lead, shape[:at]) == shape[:at]:
+                    for letter in self.tail:
+                        if known(letter, shape[at]) != shape[at]:
+                            break
+                        at += 1
+                    else:
+                        return True
+        while len(seen) > before:
+            seen.popitem()
+        return False
 
     def values(self, where: str, name: str, x: np.ndarray) -> None:
         finite(where, name, x)
@@ -131,14 +159,22 @@ class ArrayOf:
 
 def finite(where: str, name: str, x: np.ndarray) -> None:
     """No NaN and no infinity: either would spread through a softmax without a sound."""
-    flat = x.ravel(order="K")  # a view of an array without gaps
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(flat @ flat):  # quick: a finite sum of squares has finite terms
-            return
+    if squares_are_finite([x]):
+        return
     ok = np.isfinite(x)
     if not ok.all():
         at = tuple(int(i) for i in np.argwhere(~ok)[0])
         raise ValueError(f"{where}: {name} holds {x[at]} at index {at}, expected finite numbers")
+
+
+def squares_are_finite(arrays: list) -> bool:
+    """Quick: a finite sum of squares has finite terms. False may be an overflow alone."""
+    total = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for x in arrays:
+            flat = x.ravel(order="K")  # a view of an array without gaps
+            total += flat.dot(flat)
+    return math.isfinite(total)
 
 
 def is_bool(x: Any) -> bool:

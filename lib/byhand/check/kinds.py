@@ -136,7 +136,8 @@ class Named:
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> dict:
         if not isinstance(x, dict):
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a dict with {', '.join(self.rules)}")
-        if any(key not in x for key in self.required) or any(key not in self.rules for key in x):
+        if x.keys() != self.rules.keys() and (
+                any(key not in x for key in self.required) or any(key not in self.rules for key in x)):
             got = ", ".join(map(str, x)) or "no names"
             raise ValueError(f"{where}: {name} has {got}, expected {', '.join(self.rules)}")
         for key, rule in self.rules.items():
