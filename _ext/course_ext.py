@@ -91,11 +91,12 @@ NO_LINKS = (nodes.title, nodes.literal, nodes.literal_block, nodes.math, nodes.m
 
 
 def places(app):
-    """The address of each written chapter, "4", and of each of its numbered sections, "4.10"."""
+    """The address of each written chapter, "4", and of each numbered section, "4.10", wherever a chapter goes on."""
     found = {}
     for name in app.env.found_docs:
-        if chapter := re.fullmatch(r"book/(\d\d)_\w+", name):
-            found[str(int(chapter[1]))] = name, ""
+        if chapter := re.fullmatch(r"book/(?:(\d\d)_\w+|workshop)", name):
+            if chapter[1]:
+                found[str(int(chapter[1]))] = name, ""
             for entry in app.env.tocs[name].findall(nodes.reference):
                 if number := re.match(r"(\d+\.\d+) · ", entry.astext()):
                     found[number[1]] = name, entry["anchorname"]

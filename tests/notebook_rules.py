@@ -260,15 +260,19 @@ def no_widget_state(nb, name):
 # ---------------------------------------------------------------- titles, equations, exercises
 
 
+CONTINUES = {"workshop": 0}  # a page that goes on with the sections and equations of a chapter
+
+
 def chapter_of(name):
-    """4 for "04_attention" and "exercises/04_attention"; None for a page without a number, such as "errata"."""
+    """4 for "04_attention" and "exercises/04_attention", 0 for "workshop"; None for a page without a number."""
     found = re.match(r"(?:exercises/)?(\d\d)_", name)
-    return int(found[1]) if found else None
+    return int(found[1]) if found else CONTINUES.get(name)
 
 
 def numbered_title(nb, name):
     chapter = chapter_of(name)
     want = "# " if chapter is None else f"# {'Exercises ' * name.startswith('exercises/')}{chapter} · "
+    want = f"# {name.capitalize()} · " if name in CONTINUES else want
     first = nb.cells[0] if nb.cells else None
     bad = []
     if first is None or first.cell_type != "markdown" or not re.match(re.escape(want) + r"\S", first.source):
@@ -280,11 +284,14 @@ def numbered_title(nb, name):
 
 
 def numbered_sections(nb, name):
-    """## 4.1 · …, ## 4.2 · … without a gap; in a problem set ## 04.1 · …, as the ids of its exercises; else none."""
+    """## 4.1 · …, ## 4.2 · … without a gap; in a problem set ## 04.1 · …, as the ids of its exercises; else none.
+    A page that continues a chapter begins with another number than 1; which one is a rule of the book."""
     chapter = chapter_of(name)
     prefix = f"{chapter:02}" if chapter is not None and name.startswith("exercises/") else chapter
     found = [n for _, text in prose(nb) for n in re.findall(r"(?m)^##\s+(\d[\d.]*)", text)]
-    want = [f"{prefix}.{i}" for i in range(1, len(found) + 1)] if chapter is not None else []
+    first = re.match(r"0\.([2-9]|\d\d)$", found[0]) if name in CONTINUES and found else None
+    first = int(first[1]) if first else 1
+    want = [f"{prefix}.{i}" for i in range(first, first + len(found))] if chapter is not None else []
     return [] if found == want else [f"the sections are numbered {', '.join(found)}; expected {', '.join(want)}"]
 
 
@@ -369,6 +376,20 @@ def numbers_belong_to_one_page(book, toc):
     return bad
 
 
+def continued(book, toc):
+    """The sections of a page that continues a chapter begin where the chapter's end, and it comes later."""
+    bad = []
+    for name, chapter in CONTINUES.items():
+        if name not in book:
+            continue
+        before = [page for page in book if "/" not in page and page.startswith(f"{chapter:02}_")]
+        numbers = [[int(n) for _, text in prose(book[page]) for n in re.findall(rf"(?m)^##\s+{chapter}\.(\d+)", text)]
+                   for page in (*before, name)]
+        if len(numbers) != 2 or not all(numbers) or numbers[1][0] != numbers[0][-1] + 1:
+            bad.append(f"{name}: its sections do not go on from those of chapter {chapter}")
+    return bad
+
+
 def listed_in_toc(book, toc):
     def files(node):
         if isinstance(node, dict):
@@ -415,4 +436,4 @@ PAGE_RULES = [
     tags_in_order,
     exercises_paired,
 ]
-BOOK_RULES = [references_have_tags, numbers_belong_to_one_page, listed_in_toc, linked_from_chapter]
+BOOK_RULES = [references_have_tags, numbers_belong_to_one_page, continued, listed_in_toc, linked_from_chapter]

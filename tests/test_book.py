@@ -21,9 +21,11 @@ STEMS = {"00": ["gradcheck", "linear", "tree"], "02": ["embedding", "text"], "03
          "04": ["attention", "softmax", "mask"], "05": ["multihead"], "06": ["norm"],
          "07": ["residual"], "08": ["mask"], "09": ["block"],
          "10": ["model", "init", "cost"], "11": ["loss", "optim", "train"]}  # what each chapter builds
+CONTINUES = {"workshop": "00"}  # a page that goes on with a chapter: its code, its sections and its equations
 CHAPTERS = sorted(path for path in BOOK.glob("[0-9][0-9]_*.ipynb") if path.name[:2] in STEMS)
 CHAPTER = r'"""Chapters? (\d+)'  # how the docstring of a module begins
-PAGES = [*sorted(BOOK.glob("[0-9][0-9]_*.ipynb")), *sorted(BOOK.glob("exercises/*.ipynb"))]
+PAGES = [*sorted(BOOK.glob("[0-9][0-9]_*.ipynb")), *sorted(BOOK.glob("exercises/*.ipynb")),
+         *(BOOK / f"{name}.ipynb" for name in CONTINUES)]
 
 # Forward and backward functions of the NumPy half that a chapter uses without showing them in full.
 IMPORTED_ONLY: dict[str, set[str]] = {chapter: set() for chapter in STEMS}  # now: none
@@ -32,6 +34,12 @@ IMPORTED_ONLY: dict[str, set[str]] = {chapter: set() for chapter in STEMS}  # no
 def cells(path: Path) -> list[tuple[str, str]]:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+def whole(path: Path) -> list[tuple[str, str]]:
+    """The cells of a chapter and of the pages that go on with it."""
+    more = (BOOK / f"{name}.ipynb" for name, chapter in CONTINUES.items() if chapter == path.name[:2])
+    return cells(path) + [cell for page in more for cell in cells(page)]
 
 
 def definitions(page) -> dict[str, ast.stmt]:
@@ -113,6 +121,21 @@ def not_shown(page, stems) -> set[str]:
     return names - definitions(page).keys()
 
 
+def pages_of(path: Path) -> list[list[str]]:
+    """The equation numbers of a chapter, then of each page that goes on with it."""
+    more = [BOOK / f"{name}.ipynb" for name, chapter in CONTINUES.items() if chapter == path.name[:2]]
+    return [tags(cells(page)) for page in (path, *more)]
+
+
+def misnumbered(chapter: str, *pages: list[str]) -> list[str]:
+    """What is wrong with the numbers: together 1, 2, 3, … without a gap, and ascending on each page."""
+    numbers = [[int(tag.partition(".")[2]) for tag in page] for page in pages]
+    together = sorted(n for page in numbers for n in page)
+    bad = [] if together == list(range(1, len(together) + 1)) and together else ["a gap, or twice"]
+    bad += ["not ascending"] if any(page != sorted(page) for page in numbers) else []
+    return bad + (["another chapter"] if {t.partition(".")[0] for page in pages for t in page} != {chapter} else [])
+
+
 NUMBER = re.compile(r"\((\d+)\.(\d+)\)")
 
 
@@ -133,17 +156,17 @@ def stale(code: str, given: dict[str, list[str]]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def given():
-    return {str(int(path.name[:2])): tags(cells(path)) for path in BOOK.glob("[0-9][0-9]_*.ipynb")}
+    return {str(int(path.name[:2])): tags(whole(path)) for path in BOOK.glob("[0-9][0-9]_*.ipynb")}
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*CHAPTERS, *PAGES[-len(CONTINUES):]], ids=lambda path: path.stem)
 def test_a_chapter_shows_the_code_of_the_library(path):
-    assert not different(cells(path), STEMS[path.name[:2]])
+    assert not different(cells(path), STEMS[CONTINUES.get(path.stem, path.name[:2])])
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_shows_every_forward_and_backward(path):
-    assert not_shown(cells(path), STEMS[path.name[:2]]) == IMPORTED_ONLY[path.name[:2]]
+    assert not_shown(whole(path), STEMS[path.name[:2]]) == IMPORTED_ONLY[path.name[:2]]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: "/".join(path.parts[-2:]))
@@ -159,8 +182,7 @@ def test_equation_numbers_in_the_library(path, given):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_equations_are_numbered_once_and_in_order(path):
-    chapter, numbers = str(int(path.name[:2])), tags(cells(path))
-    assert numbers == [f"{chapter}.{i + 1}" for i in range(len(numbers))] and numbers
+    assert not misnumbered(str(int(path.name[:2])), *pages_of(path))
 
 
 def test_every_chapter_is_held():
@@ -232,3 +254,23 @@ def test_the_library_is_read_as_it_is_written():
     """The code that is compared is the code that is imported."""
     module = importlib.import_module("byhand.np.softmax")
     assert isinstance(module, ModuleType) and bare(ast.parse(RIGHT).body[0]) in library(["softmax"])["softmax_backward"]
+
+
+@pytest.mark.parametrize(("pages", "found"), [
+    ([["0.1", "0.2", "0.3"]], []), ([["0.1", "0.3"], ["0.2"]], []),
+    ([["0.1", "0.3"]], ["a gap, or twice"]), ([["0.1", "0.2"], ["0.2"]], ["a gap, or twice"]),
+    ([["0.1", "0.3", "0.2"]], ["not ascending"]), ([["0.1"], ["0.3", "0.2"]], ["not ascending"]),
+    ([["0.1"], ["4.2"]], ["another chapter"]), ([[]], ["a gap, or twice", "another chapter"]),
+])
+def test_wrong_numbers_are_found(pages, found):
+    assert misnumbered("0", *pages) == found
+
+
+def test_a_function_on_neither_page_is_found():
+    """What chapter 0 shows may stand on either of its two pages; a function that is on neither is missed."""
+    shown = whole(BOOK / "00_gradcheck.ipynb")
+    assert {"unbroadcast", "flatten"} <= definitions(shown).keys()
+    without = [(kind, text.replace("def scatter_add_backward", "def mine")) for kind, text in shown]
+    assert not_shown(without, STEMS["00"]) == {"scatter_add_backward"}
+    wrong = [(kind, text.replace("flat |= flatten(value", "flat |= flatten(tree")) for kind, text in shown]
+    assert different(shown, STEMS["00"]) == [] and different(wrong, STEMS["00"]) == ["flatten"]

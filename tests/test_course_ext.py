@@ -28,10 +28,11 @@ def contents(*entries):
 
 APP = SimpleNamespace(
     env=SimpleNamespace(
-        found_docs={"book/04_attention", "book/05_multihead", "book/index", "book/exercises/04_attention"},
+        found_docs={"book/04_attention", "book/05_multihead", "book/index", "book/exercises/04_attention", "book/workshop"},
         tocs={"book/04_attention": contents(("4 · Attention", ""), ("4.1 · Scores", "#scores"),
                                              ("4.10 · Words", "#words")),
-              "book/05_multihead": contents(("5 · Heads", ""), ("5.2 · Joined", "#joined"))}),
+              "book/05_multihead": contents(("5 · Heads", ""), ("5.2 · Joined", "#joined")),
+              "book/workshop": contents(("Workshop · More", ""), ("0.7 · Columns", "#columns"))}),
     builder=SimpleNamespace(get_relative_uri=lambda here, there: f"{there}.html"))
 A4, A5 = "book/04_attention.html", "book/05_multihead.html"
 
@@ -75,6 +76,7 @@ def only_the_first_of_a_section_is_a_link(module):
 def sections_lead_to_their_place(module):
     assert links(module, page(["section 4.10 and Section 5.2, section 4.99"])) == [
         ("section 4.10", f"{A4}#words"), ("Section 5.2", f"{A5}#joined")]
+    assert links(module, page(["section 0.7 of chapter 0"])) == [("section 0.7", "book/workshop.html#columns")]
     own = links(module, page(["sections 4.1 and 4.10"]), "book/04_attention")
     assert own == [("4.1", "#scores"), ("4.10", "#words")]
     assert links(module, page(["chapter 4"]), "book/04_attention") == []
@@ -169,6 +171,7 @@ WRONG = [
     ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
     ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),
     ("4.10 is read as chapter 4", sections_lead_to_their_place, "{NUMBER.pattern}\"\n", r"\d+" + '"\n'),
+    ("where a chapter goes on is unknown", sections_lead_to_their_place, "|workshop)", "|nowhere)"),
     ("a link to two sections leads to the last", a_link_that_names_a_section_goes_there,
      "number is numbers[0] and ", ""),
     ("links lose their place", a_link_that_names_a_section_goes_there, 'link["refuri"] = uri(to)', "pass"),

@@ -25,6 +25,7 @@ parts:
     sections:
     - file: book/exercises/04_tiny
 """
+MORE = TOC.replace("chapters:\n", "chapters:\n  - file: book/00_tiny\n") + "  - file: book/workshop\n"
 
 
 # ---------------------------------------------------------------- the real notebooks
@@ -256,6 +257,12 @@ def good_book():
     return {"04_tiny": page, "exercises/04_tiny": exercises}
 
 
+def go_on(book, number):
+    """Chapter 0 with one section, and the page that goes on from it with this number."""
+    book |= {name: new_notebook(cells=[new_markdown_cell(f"# {name}\n\n## {first} · One")])
+             for name, first in (("00_tiny", "0.1"), ("workshop", number))}
+
+
 # rule -> faults as functions (book, toc) -> toc that change the book in place.
 BOOK_FAULTS = {
     "references_have_tags": {
@@ -265,6 +272,11 @@ BOOK_FAULTS = {
     },
     "numbers_belong_to_one_page": {
         "again in the exercises": lambda book, toc: say(book["exercises/04_tiny"], "$$ a \\tag{4.1} $$", cell=0) or toc,
+    },
+    "continued": {
+        "a gap": lambda book, toc: go_on(book, "0.3") or MORE,
+        "again": lambda book, toc: go_on(book, "0.1") or MORE,
+        "no sections": lambda book, toc: go_on(book, "4.1") or MORE,
     },
     "listed_in_toc": {
         "not listed": lambda book, toc: toc.replace("    - file: book/exercises/04_tiny\n", "    - file: book/x\n"),
@@ -313,6 +325,23 @@ def test_book_rule_fires(rule, fault):
     book = good_book()
     toc = BOOK_FAULTS[rule][fault](book, TOC)
     assert list(complaints_about_book(book, toc)) == [rule]
+
+
+@pytest.mark.parametrize(("source", "rule"), [
+    ("# Workshop · More\n\n## 0.7 · One\n\n$$ a \\tag{0.2} $$\n\n## 0.8 · Two\n\n$$ b \\tag{0.41} $$", None),
+    ("# 0 · More\n\n## 0.7 · One", "numbered_title"),
+    ("# Workshop · More\n\n## 0.7 · One\n\n## 0.9 · Two", "numbered_sections"),
+    ("# Workshop · More\n\n## 0.1 · One\n\n## 0.7 · Two", "numbered_sections"),
+    ("# Workshop · More\n\n## 4.7 · One", "numbered_sections"),
+    ("# Workshop · More\n\n$$ a \\tag{0.3} $$\n\n$$ b \\tag{0.2} $$", "tags_in_order"),
+    ("# Workshop · More\n\n$$ a \\tag{4.3} $$", "tags_in_order"),
+])
+def test_a_page_that_goes_on_with_a_chapter(source, rule):
+    nb = new_notebook(metadata=run_notebooks.METADATA, cells=[new_markdown_cell(source)])
+    assert list(complaints_about_page(nb, "workshop")) == ([rule] if rule else [])
+    book = good_book()
+    go_on(book, "0.2")
+    assert rules.continued(book, TOC) == []
 
 
 def test_every_rule_has_a_fault():
