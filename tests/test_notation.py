@@ -1,4 +1,4 @@
-"""Every row of the conversion table in book/notation.md, proved on arrays whose sizes all differ.
+"""Every row of the conversion table in book/notation_notes.md, proved on arrays whose sizes all differ.
 
 A row has a claim, the right conversion and a tempting wrong one; the same assertion accepts the first and refuses the
 second. The row side uses the library; the column side is written here as the notes W and K write it.
@@ -17,6 +17,7 @@ from byhand.np.softmax import softmax_forward
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
+NOTES = (ROOT / "book" / "notation_notes.md").read_text(encoding="utf-8")
 N, M, D, D_K, D_V, HEADS = 5, 7, 11, 3, 4, 2
 
 rng = np.random.default_rng(0)
@@ -141,8 +142,8 @@ def rows_of(page):
 
 
 def test_table_and_tests_are_one_to_one():
-    assert rows_of(PAGE) == list(CLAIMS)
-    assert rows_of(PAGE + "| C12 | a row without a test |\n") != list(CLAIMS)
+    assert rows_of(NOTES) == list(CLAIMS)
+    assert rows_of(NOTES + "| C12 | a row without a test |\n") != list(CLAIMS)
 
 
 def code_names(page):
@@ -154,8 +155,6 @@ def code_names(page):
             column = rows[0].index("In code")
             names |= {name for row in rows[1:] for name in re.findall(r"`\*?([A-Za-z]\w*)[^`]*`", row[column])}
     return names
-
-
 
 
 def names_in_library():
@@ -176,6 +175,33 @@ def names_in_library():
 
 def test_every_code_name_is_in_the_library():
     shown, there = code_names(PAGE), names_in_library()
-    assert {"X", "d_k", "W_q", "b_v", "dO", "scale", "mask"} <= shown
+    assert {"X", "d_k", "W_q", "b_q", "dY", "scale", "mask"} <= shown
     assert shown <= there
     assert code_names("| Symbol | In code |\n|---|---|\n| Q | `W_Queries` |\n") - there == {"W_Queries"}
+
+
+def tables(page):
+    """The symbols of each table, one list a table."""
+    for block in page.split("\n\n"):
+        rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("| ")]
+        if rows and rows[0][0] == "Symbol":
+            yield [symbol for row in rows[1:] for symbol in re.findall(r"\$[^$]+\$", row[0])]
+
+
+def twice(symbols):
+    return sorted({s for s in symbols if symbols.count(s) > 1})
+
+
+def test_a_letter_means_one_thing_in_a_table():
+    """A table for the whole course, and one for each written chapter."""
+    assert [twice(symbols) for symbols in tables(PAGE)] == [[]] * len(list(tables(PAGE)))
+    assert twice(["$X$", "$Y$", "$X$"]) == ["$X$"]
+    chapters = [int(path.name[:2]) for path in sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))]
+    assert [int(n) for n in re.findall(r"<summary>(\d+) · ", PAGE)] == chapters
+
+
+def test_code_names_fit_a_narrow_column():
+    """On a phone a column has room for some twenty letters; a name is never broken."""
+    assert max(map(len, code_names(PAGE))) <= 20
+    style = (ROOT / "_ext" / "static" / "course.css").read_text(encoding="utf-8")
+    assert re.search(r"\.bd-article td code \{[^}]*overflow-wrap: normal", style)
