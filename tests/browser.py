@@ -119,16 +119,23 @@ def faults(page: Page) -> list[str]:
     return found
 
 
-def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
+def narrow(page: Page, width: int = 390) -> None:
+    """Make the window narrower, and wait until the page has been laid out again and its script has looked."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) -> list[str]:
     """Serious and critical violations that axe-core finds, without those that are the theme's own.
 
     Ask last, for it thins the page out: a formula becomes a word, and coloured code plain text, since their thousands
     of pieces would take axe a minute. So would the contrast of every word: it is judged three times for each kind of
     text, which is what decides it (colour, size, weight, each background below) and the classes of element and parent.
+    Kinds that are in `seen` were judged on an earlier page, and those of this one are added.
     """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE)
-    violations = page.evaluate("""async () => {
+    violations, kinds = page.evaluate("""async (seen) => {
         const formulas = [...document.querySelectorAll("mjx-container")];
         formulas.map((formula) => [formula, formula.getBoundingClientRect().width]).forEach(([formula, width]) => {
             const word = document.createElement("span");  // as wide as the formula was, or other boxes would scroll
@@ -157,6 +164,7 @@ def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
                           said.length > 1].join(" | ");  // of a single character axe is never sure
             kinds.set(kind, [...(kinds.get(kind) ?? []), e].slice(0, 3));
         }
+        for (const kind of seen) kinds.delete(kind);
         const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes = ["violations"];
         const pale = kinds.size === 0 ? [] : (await axe.run({include: [...kinds.values()].flat()}, {
             resultTypes, runOnly: {type: "rule", values: ["color-contrast"]},
@@ -169,8 +177,10 @@ def accessibility(page: Page, allowed: dict = ALLOWED) -> list[str]:
             resultTypes, runOnly: tags,
             rules: {"label-content-name-mismatch": {enabled: true}, "color-contrast": {enabled: false}},
         });
-        return [...every.violations, ...pale];
-    }""")
+        return [[...every.violations, ...pale], [...kinds.keys()]];
+    }""", sorted(seen or ()))
+    if seen is not None:
+        seen.update(kinds)
     return [
         f"{violation['id']} ({violation['impact']}): {' '.join(map(str, node['target']))}"
         for violation in violations if violation["impact"] in ("serious", "critical")

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from browser import accessibility, browser, chromium, faults, serve, visit, visitor
+from browser import accessibility, browser, chromium, faults, narrow, serve, visit, visitor
 from playwright.sync_api import TimeoutError as Late
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
 VARIANTS = [(1280, "light"), (390, "dark")]  # as a page is opened; then the reader's system changes to the other scheme
+KINDS = ("index", "04_attention", "exercises/04_attention", "notation", "api/around", "search", "genindex")
 OTHER = {"light": "dark", "dark": "light"}
 
 
@@ -45,25 +46,53 @@ def theme(page) -> str:
     return page.evaluate("document.documentElement.dataset.theme")
 
 
-@pytest.mark.parametrize("width, scheme", VARIANTS)
-def test_every_page_is_sound(chrome, book, width, scheme):
-    """Each page is loaded once a width and judged in both schemes; for accessibility, which costs most, in one."""
-    wrong = {}
-    with visitor(chrome, book, width, scheme) as page:
+def told(wrong: dict) -> str:
+    return "\n".join(f"{name}:\n  " + "\n  ".join(found) for name, found in wrong.items())
+
+
+def switch(page, scheme) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
+
+
+def test_every_page_is_sound(chrome, book):
+    """Each page is opened once, wide and light, and made dark and narrow: to open it costs more than to judge it."""
+    wrong, seen = {}, set()
+    with visitor(chrome, book, 1280, "light") as page:
         for name in pages(HTML):
+            page.set_viewport_size({"width": 1280, "height": 900})
+            switch(page, "light")
+            visit(page, f"{book}/{name}")
+            found = faults(page)
+            if not name.startswith("_modules/"):  # listings of source files are all alike: no axe, one scheme
+                switch(page, "dark")
+                narrow(page)
+                found += [f"narrow: {fault}" for fault in faults(page) if fault not in found]
+                found += accessibility(page, seen=seen)
+            if found:
+                wrong[name] = found
+    assert not wrong, told(wrong)
+
+
+@pytest.mark.parametrize("width, scheme", VARIANTS)
+def test_each_kind_of_page_opens_in_each_variant(chrome, book, width, scheme):
+    """As a reader opens it; then their system changes to the other scheme."""
+    wrong = {}
+    kinds = [name for name in pages(HTML) if name.removeprefix("book/").removesuffix(".html") in KINDS]
+    assert len(kinds) == len(KINDS)
+    with visitor(chrome, book, width, scheme) as page:
+        for name in kinds:
+            switch(page, scheme)
             visit(page, f"{book}/{name}")
             assert theme(page) == scheme
             found = faults(page)
-            if not name.startswith("_modules/"):  # listings of source files are all alike: no axe, one scheme
-                page.emulate_media(color_scheme=OTHER[scheme])
-                page.wait_for_function(f"document.documentElement.dataset.theme === '{OTHER[scheme]}'")
-                found += [f"{OTHER[scheme]}: {fault}" for fault in faults(page) if fault not in found]
-                page.emulate_media(color_scheme=scheme)
-                page.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
-                found += accessibility(page)
+            switch(page, OTHER[scheme])
+            found += [f"{OTHER[scheme]}: {fault}" for fault in faults(page) if fault not in found]
+            switch(page, scheme)
+            found += accessibility(page)
             if found:
                 wrong[name] = found
-    assert not wrong, "\n".join(f"{name}:\n  " + "\n  ".join(found) for name, found in wrong.items())
+    assert not wrong, told(wrong)
 
 
 def menu_opens(page) -> bool:
@@ -211,6 +240,16 @@ def test_a_bad_page_is_caught(chrome, workshop, name):
     with visitor(chrome, workshop, 390) as page:
         found = judge(page, f"{workshop}/bad{list(BAD).index(name)}.html")
     assert any(BAD[name][2] in fault for fault in found), found
+
+
+def test_a_kind_of_text_is_judged_once_and_another_kind_anew(chrome, workshop):
+    bad, seen = {name: f"{workshop}/bad{i}.html" for i, name in enumerate(BAD)}, set()
+    with visitor(chrome, workshop, 390) as page:
+        said = []
+        for url in (f"{workshop}/good.html", bad["low contrast"], bad["low contrast"], bad["low contrast of code"]):
+            visit(page, url)
+            said.append(" ".join(accessibility(page, seen=seen)))
+    assert ["color-contrast" in found for found in said] == [False, True, False, True], said
 
 
 def test_a_dead_dropdown_is_caught(chrome, workshop):
