@@ -92,7 +92,7 @@ def by_name(function, inputs, fixed) -> dict:
 
 
 @functools.cache
-def seeds(stem: str) -> dict[str, list[Seed]]:
+def calls(stem: str) -> dict[str, list[Seed]]:
     """Right calls of the public functions of a stem, by name: those of its twin table, and those written here."""
     place, found = f"np.{stem}", {}
     for spec in proofs.table(stem).twins if stem in proofs.stems() else ():
@@ -100,8 +100,15 @@ def seeds(stem: str) -> dict[str, list[Seed]]:
         function = mutants.as_written(getattr(module(place), name))
         found[name] = [Seed(place, name, by_name(function, case.inputs.values(), case.fixed))
                        for case in twins.cases_of(spec)]
-    for name, calls in by_hand(stem).items():
-        found.setdefault(name, []).extend(Seed(place, name, args) for args in calls)
+    for name, more in by_hand(stem).items():
+        found.setdefault(name, []).extend(Seed(place, name, args) for args in more)
+    return found
+
+
+@functools.cache
+def seeds(stem: str) -> dict[str, list[Seed]]:
+    """The same, and those of the backwards, for which the forwards must run."""
+    found = dict(calls(stem))
     for name in [name for name in found if name.endswith("_forward")]:
         if (back := name.removesuffix("_forward") + "_backward") not in UNTRIED:
             found[back] = [upstream(seed, back) for seed in found[name]]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from mutants import build
 from proofs import as_shipped
-from test_fuzz import STEMS, apart, as_arrays, as_given, module, seeds, written
+from test_fuzz import STEMS, apart, as_arrays, as_given, calls, module, seeds, written
 
 NUMPY = (np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32, np.uint64)
 TORCH = (torch.uint8, torch.int16, torch.int32, torch.uint16)
@@ -28,13 +28,13 @@ def takes_ids(half: str, stem: str) -> list[str]:
     """The public functions of a module whose seeds can say what ids mean."""
     functions = {name: node for name, node in written(half).items() if isinstance(node, ast.FunctionDef)}
     found = []
-    for name in seeds(stem):
+    for name in calls(stem):
         twin = name if half == "np" else name.removesuffix("_forward")
         if twin in functions and not name.endswith("_backward"):
             function = inspect.unwrap(getattr(module(f"{half}.{stem}"), twin, lambda: None))
             known = inspect.signature(function).parameters.keys()
-            if all(seed.args.keys() <= known for seed in seeds(stem)[name]) and any(
-                    ids_of(function, seed) for seed in seeds(stem)[name]):
+            if all(seed.args.keys() <= known for seed in calls(stem)[name]) and any(
+                    ids_of(function, seed) for seed in calls(stem)[name]):
                 found.append(twin)
     return found
 
