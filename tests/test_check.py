@@ -9,7 +9,22 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pytest
-from byhand.check import AtLeast, Params, Positive, Shape, Share, Size, ValuesTrusted, signature
+import torch
+from byhand.check import (
+    AtLeast,
+    Below,
+    IdPairs,
+    IdRows,
+    Logits,
+    Params,
+    Positive,
+    Shape,
+    Share,
+    Size,
+    ValuesTrusted,
+    Wholes,
+    signature,
+)
 from jaxtyping import Bool, Float, Int
 from mutants import LIBRARY, build, source
 from numpy import ndarray as Array
@@ -56,7 +71,15 @@ def functions(checked):
     def pairs(a: Float[Array, "n 2"], b: Float[Array, "*B n d"], c: Float[Array, "... d"] | None = None):
         return a
 
-    return {f.__name__: f for f in (pairs, sizes, words, ids_forward, masked, layer, layer_backward, table)}
+    @checked
+    def drawn(z: Annotated[Float[Array, "*B V"], Logits], u: Annotated[Float[Array, "*B"], AtLeast(0), Below(1)], W: Float[Array, "V d"]):
+        return z
+
+    @checked
+    def listed(rows: IdRows, pairs: IdPairs | None = None, stop: Wholes = ()):
+        return rows, pairs, stop
+
+    return {f.__name__: f for f in (drawn, listed, pairs, sizes, words, ids_forward, masked, layer, layer_backward, table)}
 
 
 A = np.ones
@@ -69,6 +92,24 @@ REFUSED = [  # function, error, sentence, arguments, options
     ("pairs", TypeError, "pairs: b has dtype float32 but a has float64", (A((3, 2)), A((3, 4), np.float32)), {}),
     ("pairs", ValueError, "pairs: b holds inf at index (0, 0)", (A((3, 2)), A((3, 4)) * np.inf), {}),
     ("pairs", ValueError, "pairs: a has shape (3, 2, 1), expected (n, 2)", (A((3, 2, 1)), A((3, 4))), {}),
+    ("drawn", ValueError, "drawn: z has a row of −∞ alone, expected a word that may come", (A((2, 3)) * -np.inf, A(2) / 2, A((3, 4))), {}),
+    ("drawn", ValueError, "drawn: z holds inf at index (0, 0)", (A((2, 3)) * np.inf, A(2) / 2, A((3, 4))), {}),
+    ("drawn", ValueError, "drawn: z holds nan at index (0, 0)", (A((2, 3)) * np.nan, A(2) / 2, A((3, 4))), {}),
+    ("drawn", ValueError, "drawn: u holds 1.0, expected at least 0 and less than 1", (A((2, 3)), A(2), A((3, 4))), {}),
+    ("drawn", ValueError, "drawn: u has shape (3,), expected (2,)", (A((2, 3)), A(3) / 2, A((3, 4))), {}),
+    ("drawn", TypeError, "drawn: W has dtype float32 but z has float64", (A((2, 3)), A(2) / 2, A((3, 4), np.float32)), {}),
+    ("listed", TypeError, "listed: rows is int, expected a list of rows of ids", (3,), {}),
+    ("listed", TypeError, "listed: rows is str, expected a list of rows of ids", ("ab",), {}),
+    ("listed", ValueError, "listed: rows has 0 rows, expected at least 1", ([],), {}),
+    ("listed", ValueError, "listed: rows[1] has 0 ids, expected at least 1", ([[1], []],), {}),
+    ("listed", TypeError, "listed: rows[0][1] is float, expected a whole number", ([[1, 2.0]],), {}),
+    ("listed", TypeError, "listed: rows has dtype float64, expected an array of whole numbers", (A(3),), {}),
+    ("listed", ValueError, "listed: rows[0] has shape (2, 2), expected one row of ids", ([A((2, 2), int)],), {}),
+    ("listed", ValueError, "listed: pairs has 0 entries, expected at least 1", ([1], []), {}),
+    ("listed", TypeError, "listed: pairs[0] is 3 things, expected (source, target)", ([1], [(1, 2, 3)]), {}),
+    ("listed", ValueError, "listed: source of pairs[0] has 0 ids", ([1], [([], [1])]), {}),
+    ("listed", TypeError, "listed: stop is int, expected whole numbers", ([1],), {"stop": 2}),
+    ("listed", TypeError, "listed: stop[1] is bool, expected a whole number", ([1],), {"stop": (2, True)}),
     ("sizes", ValueError, "sizes: n is 0, expected at least 1", (0,), {}),
     ("sizes", TypeError, "sizes: n is bool, expected a whole number", (True,), {}),
     ("sizes", TypeError, "sizes: n is float, expected a whole number", (2.0,), {}),
@@ -160,6 +201,15 @@ def accepted(made) -> list[str]:
         faults.append("a list for a tuple")
     with ValuesTrusted():
         made["masked"](np.nan * S)
+    made["drawn"](np.array([[0.0, -np.inf]], np.float32), np.array([0.5]), A((2, 4), np.float32))  # u has a dtype of its own
+    made["drawn"](A((2, 3), np.float32), A(2) / 2, A((3, 4), np.float32))
+    rows = [made["listed"](x)[0] for x in ([1, 2], (1, 2), range(1, 3), np.array([1, 2], np.uint8), torch.tensor([1, 2]),
+                                           [[1, 2]], np.array([[1, 2]]), torch.tensor([[1, 2]]), [torch.tensor([1, 2])])]
+    if any(len(x) != 1 or x[0].dtype != np.int64 or x[0].tolist() != [1, 2] for x in rows):
+        faults.append("rows of ids")
+    source, target = made["listed"]([1], [([1, 2], [])])[1][0]
+    if source.tolist() != [1, 2] or len(target) or made["listed"]([1], stop=np.array([3, 4]))[2] != [3, 4]:
+        faults.append("pairs of ids")
     return faults
 
 
@@ -205,6 +255,11 @@ WRONG = [  # story, old text, new text, in the one module of byhand.check that h
     ("lists of any length of things", "        rules = self.inside if", "        rules = [None] * len(x) if True else self.inside if"),
     ("names may be missing", "any(key not in x for key in self.required) or ", ""),
     ("names may be more", " or any(key not in self.rules for key in x)", ""),
+    ("draws have the dtype of the rest", "self.bounds, self.plain = bounds, False", "self.bounds = bounds"),
+    ("any bounds", "if any(y not in bound for bound in self.bounds):", "if False:"),
+    ("words that may not come at all", "        if not left.any(axis=-1).all():", "        if False:"),
+    ("no word may be taken away", "np.where(left | np.isnan(x), x, 0)", "x"),
+    ("NaN is a word taken away", "np.where(left | np.isnan(x), x, 0)", "np.where(left, x, 0)"),
     ("quickly: a whole number is a letter", "any(isinstance(letter, int) for letter in self.tail)", "False"),
     ("quickly: any dtype", "known(\".dtype\", dtype) is dtype and", ""),
     ("quickly: too many axes", "(at == 0 or at > 0 and self.lead is not None)", "at >= 0"),
@@ -220,7 +275,7 @@ WRONG = [  # story, old text, new text, in the one module of byhand.check that h
 
 @pytest.mark.parametrize(("story", "old", "new"), WRONG, ids=[story for story, *_ in WRONG])
 def test_a_wrong_decorator_is_found(story, old, new):
-    stem = next(stem for stem in ("signature", "kinds", "caches", "arrays") if old in source(f"check.{stem}"))
+    stem = next(stem for stem in ("signature", "kinds", "caches", "arrays", "values") if old in source(f"check.{stem}"))
     wrong = build(f"check.{stem}", old, new)
     with pytest.MonkeyPatch.context() as patch:
         for name, x in vars(wrong).items():

@@ -38,6 +38,7 @@ from byhand.check.rules import (
     multiple_of,
     names,
     needs,
+    not_negative,
     repeats_to,
     same_shape,
     squares_add_up,
@@ -53,5 +54,5 @@ __all__ = [
     "axes_of", "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below",
     "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree",
     "multiple_of", "names", "needs", "not_empty", "number_from", "optimiser_trees", "prompts_fit", "repeats_to",
-    "same_shape", "same_trees", "squares_add_up", "words_alone",
+    "same_shape", "same_trees", "not_negative", "squares_add_up", "words_alone",
 ]

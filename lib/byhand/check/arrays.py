@@ -51,6 +51,7 @@ class ArrayOf:
         self.numpy, self.kind = array_type is np.ndarray, kind
         self.array_type, self.letters = array_type, Letters.of(shape)
         head, self.lead, self.tail = self.letters.head, self.letters.lead, self.letters.tail
+        # seen at a glance: letters alone, and a dtype that is everybody's
         self.plain = self.numpy and kind == "float" and not head and not self.letters.shared and not (
             "_" in self.tail or any(isinstance(letter, int) for letter in self.tail))
 

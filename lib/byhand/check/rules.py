@@ -180,6 +180,13 @@ def axes_of(where: str, shape: tuple, axes: tuple) -> None:
         raise ValueError(f"{where}: X has shape {tuple(shape)}, expected at least 1 entry along the axes {axes}")
 
 
+def not_negative(where: str, **arrays: np.ndarray) -> None:
+    """Entries that are variances, or counts."""
+    for name, x in arrays.items():
+        if x.size and x.min() < 0:
+            raise ValueError(f"{where}: {name} holds {x.min():.3g}, expected numbers that are at least 0")
+
+
 def squares_add_up(where: str, X: np.ndarray, axes: tuple, eps: float, centred: bool = True) -> None:
     """Mean squares over `axes` that the dtype of X can hold: infinity would make a norm 0, and 0 without eps NaN."""
     limits, flat = np.finfo(X.dtype), X.ravel(order="K")

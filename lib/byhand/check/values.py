@@ -26,7 +26,7 @@ class Bounded(ArrayOf):
 
     def __init__(self, array_type: type, kind: str, shape: str, bounds: tuple):
         super().__init__(array_type, kind, shape)
-        self.bounds = bounds
+        self.bounds, self.plain = bounds, False
 
     def floating(self, where: str, name: str, x: Any, seen: dict) -> None:
         super().floating(where, name, x, {key: value for key, value in seen.items() if key == ".device"})

@@ -7,7 +7,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand.check import NonNegative, Params, Size, at_least, axes_of, checked, multiple_of, squares_add_up
+from byhand.check import (
+    NonNegative,
+    Params,
+    Size,
+    at_least,
+    axes_of,
+    checked,
+    multiple_of,
+    not_negative,
+    squares_add_up,
+)
 
 RUNNING = {"mean": "d", "var": "d"}
 
@@ -138,6 +148,7 @@ def batch_norm_forward(
     Training uses the statistics of the batch, and `cache.running` holds the next ones, with the unbiased variance as
     in torch. Otherwise the running statistics are constants.
     """
+    not_negative("batch_norm", **{"running['var']": running["var"]})
     if not training:
         s = np.sqrt(running["var"] + eps)
         X_hat = (X - running["mean"]) / s  # (6.22)
