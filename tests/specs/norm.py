@@ -202,7 +202,7 @@ refused = refusals(
     ("instance_norm_forward", ValueError, r"instance_norm: X has shape|instance_norm: X has 1 ax", G_, G_, B_),
     ("group_norm_forward", ValueError, "group_norm: width of X is 6, expected a multiple of 4", X_, G_, B_, 4),
     ("batch_norm_forward", ValueError, "batch_norm: running has mean, expected mean, var", X_, G_, B_, {"mean": G_}),
-    ("batch_norm_forward", ValueError, "batch_norm: running['var'] holds -1, expected numbers that are at least 0", X_, G_, B_, {"mean": G_, "var": -np.ones_like(G_)}),
+    ("batch_norm_forward", ValueError, r"batch_norm: running\['var'\] holds -1, expected numbers that are at least 0", X_, G_, B_, {"mean": G_, "var": -np.ones_like(G_)}),
     ("batch_norm_forward", ValueError, r"batch_norm: running\['mean'\] has shape \(5,\)", X_, G_, B_, FIVE),
     ("batch_norm_forward", ValueError, "batch_norm: number of tokens of X is 1, expected at least 2", X_[:1, :1], G_, B_, running()),
     ("batch_norm_forward", ValueError, "batch_norm: eps is -1.0", X_, G_, B_, running(), False, 0.1, -1.0),
