@@ -2,16 +2,20 @@
 
 
 def learn_merges(ids, count):
-    """The first `count` merges of byte-pair encoding, an array of whole numbers of shape (count, 2).
+    """The first `count` merges of byte-pair encoding, an array of whole
+    numbers of shape (count, 2).
 
-    ids (n,) are bytes, 0 … 255.  Merge k joins the most frequent pair of neighbours into the new id 256 + k,
-    from the left; of equally frequent pairs, the lowest one is taken.
+    ids (n,) are bytes, 0 … 255.  Merge k joins the most frequent pair of
+    neighbours into the new id 256 + k, from the left; of equally frequent
+    pairs, the lowest one is taken.
     """
     ...
 
 
 def encode_bytes(ids, merges):
-    """The tokens of a text.  ids (n,) are its bytes, merges (m, 2) is what learn_merges returns."""
+    """The tokens of a text.  ids (n,) are its bytes, merges (m, 2) is what
+    learn_merges returns.
+    """
     ...
 
 
@@ -28,7 +32,8 @@ def table_gradient(dX, ids, V, scale):
 def transformer_input(E, ids, P):
     """What the first block of Vaswani et al. reads: words and positions.
 
-    E (V, d) is drawn with variance 1/d, ids (*B, n), P (n, d) are the sinusoids.  Returns X (*B, n, d).
+    E (V, d) is drawn with variance 1/d, ids (*B, n), P (n, d) are the
+    sinusoids.  Returns X (*B, n, d).
     """
     ...
 
@@ -42,7 +47,8 @@ def tied_gradient(E, ids, dZ):
 
 
 def best_score(p_joint, p_word, q, k):
-    """The score s of a pair at which −p_joint log σ(s) − k p_word q log σ(−s) is smallest.
+    """The score s of a pair at which −p_joint log σ(s) − k p_word q log σ(−s)
+    is smallest.
 
     p_joint, p_word and q are arrays of one shape, all positive; k is a number.
     """
@@ -50,7 +56,8 @@ def best_score(p_joint, p_word, q, k):
 
 
 def pair_gradients(u, w_true, W_drawn):
-    """Gradients of L = −log σ(u · w_true) − Σ_j log σ(−u · w_j), where w_j is row j of W_drawn.
+    """Gradients of L = −log σ(u · w_true) − Σ_j log σ(−u · w_j), where w_j is
+    row j of W_drawn.
 
     u (d,), w_true (d,), W_drawn (k, d).  Returns du, dw_true, dW_drawn.
     """
@@ -58,9 +65,12 @@ def pair_gradients(u, w_true, W_drawn):
 
 
 def patch_tokens(image, kernel, b):
-    """The tokens of an image, as a convolution whose stride is its width makes them.
+    """The tokens of an image, as a convolution whose stride is its width makes
+    them.
 
-    image (h, w, c); kernel (d, c, p, p), as torch stores it: filter, channel, row, column; b (d,).
-    p divides h and w.  Returns X (n, d), patches from left to right, then down.
+    image (h, w, c); kernel (d, c, p, p), as torch stores it: filter, channel,
+    row, column; b (d,).
+    p divides h and w.  Returns X (n, d), patches from left to right, then
+    down.
     """
     ...
