@@ -192,3 +192,5 @@ def test_every_chapter_can_be_tried():
     for page in sorted((TOOLS.parent / "book").glob("[0-9][0-9]_*.ipynb")):
         arguments, _ = made.command(page.name[:2])
         assert any(a.startswith("--stem=") for a in arguments) and "tests/test_proofs.py" in arguments, page.name
+    assert "book/workshop.ipynb" in made.command("00")[0]
+    assert made.belongs("test_book.py", "workshop", "00", ["linear"], made.pages_of("00"))

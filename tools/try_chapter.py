@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = ["test_mirror.py", "test_book.py", "test_notebooks.py", "test_grade.py"]  # a row for each chapter, stem, page
 SLOW = {"11": "trains three models for more than two minutes"}  # notebooks that are run only when asked for
 
+GOES_ON = {"00": ["book/workshop.ipynb"]}  # pages that go on with a chapter
+
 
 def stems_of(chapter, text):
     """The stems of a chapter, from the table in tests/test_book.py."""
@@ -27,8 +29,9 @@ def stems_of(chapter, text):
 
 
 def pages_of(chapter, root=ROOT):
-    return [str(path.relative_to(root)) for folder in ("book", "book/exercises")
-            for path in sorted((root / folder).glob(f"{chapter}_*.ipynb"))]
+    own = [str(path.relative_to(root)) for folder in ("book", "book/exercises")
+           for path in sorted((root / folder).glob(f"{chapter}_*.ipynb"))]
+    return own + [page for page in GOES_ON.get(chapter, []) if (root / page).exists()]
 
 
 def belongs(file, row, chapter, stems, pages):
