@@ -202,7 +202,8 @@ def test_a_letter_means_one_thing_in_a_table():
 
 
 def title(path):
-    return "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]).splitlines()[0].removeprefix("# ")
+    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"]
+    return "".join(first).splitlines()[0].removeprefix("# ")
 
 
 def test_code_names_fit_a_narrow_column():
