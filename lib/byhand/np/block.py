@@ -34,7 +34,7 @@ def activation_forward(X: Float[Array, "*S"], name: Activation = "gelu") -> tupl
     elif name == "gelu":
         S = 0.5 + 0.5 * erf(X * (1 / math.sqrt(2)))
     elif name == "gelu_tanh":
-        S = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * (X * X)))  # σ(2u), u = c (x + a x³)
+        S = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * (X * X)))  # σ(2κ(x + ν x³))
     else:
         S = 0.5 + 0.5 * np.tanh(0.5 * X)  # silu: σ(x) without an exponential that could overflow
     return X * S, ActivationCache(X, S, name)  # (9.2)
