@@ -64,7 +64,8 @@ def broken(test: str) -> str:
 
 
 def entry(words: dict, places: list[dict]) -> str:
-    errata = f" *{'Erratum' if ',' not in words['errata'] else 'Errata'} {words['errata']}.*" if words["errata"] else ""
+    word = "Errata" if "," in words["errata"] else "Erratum"
+    errata = f" *[{word}](errata.ipynb) {words['errata']}.*" if words["errata"] else ""
     return f"\n**{words['id']}** · {words['words']}{errata}\n\n" + "".join(map(line, places))
 
 
