@@ -111,6 +111,18 @@ def test_names_find_one_question():
     assert len(set(names)) == len(names)
 
 
+def deep_pair(rng):
+    return {"X": rng.normal(size=(2, 3, 4)), "y": rng.normal(size=4)}
+
+
+def large_pair(rng):
+    return {"X": 1e3 * rng.normal(size=(3, 4)), "y": rng.normal(size=4)}
+
+
+def promising(X, y):
+    """X (*B, n, d), y (d,)."""
+
+
 BROKEN_SETS = {
     "does not get full marks": dict(reference=lambda X, y: (3 * X, X.sum(axis=0) + y)),
     "loses no marks": dict(mutants=(*TOY.mutants, Mutant("fine", right_pair, "?", "9.1", ()))),
@@ -118,7 +130,11 @@ BROKEN_SETS = {
     "triggers the messages ['triple']": dict(mutants=(*TOY.mutants, replace(TOY.mutants[0], name="again"))),
     "kills no mutant": dict(mutants=(TOY.mutants[0],) * 3),
     "the stub must get no point": dict(stub=right_pair),
-    "must guard a public case": dict(cases=(*TOY.cases, Case("x", make_pair, "", guards="nothing"))),
+    "must guard a case that has points": dict(cases=(*TOY.cases, Case("x", make_pair, "", guards="nothing"))),
+    "must guard a case that has points, and": dict(cases=(*TOY.cases, Case("x", make_pair, "", guards="more"))),
+    "first with X of rank 3": dict(cases=(*TOY.cases, Case("x", deep_pair, "", guards="values"))),
+    "first with X in the hundreds": dict(cases=(*TOY.cases, Case("x", large_pair, "", guards="values"))),
+    "leading axes *B": dict(stub=promising),
     "has no points": dict(cases=(*TOY.cases, Case("x", make_pair, ""))),
     "needs a case that does not come before": dict(cases=(*TOY.cases, Case("x", make_pair, "", 1, ("y",)))),
     "two cases have one name": dict(cases=(TOY.cases[0], *TOY.cases)),
@@ -385,6 +401,34 @@ def test_a_hidden_case_takes_away_the_points_it_guards():
 
     public, everything = toy_report(only_displayed), toy_report(only_displayed, TOY.cases)
     assert public.points == 3 and everything.points == 1 == score(TOY, everything.outcomes)
+
+
+def test_an_open_guard_is_seen_by_all_and_takes_away_the_points_it_guards():
+    question = replace(TOY, cases=(*TOY.cases, Case("deep", deep_pair, "rank 3", guards="values", open=True)))
+    report = toy_report(lambda X, y: right_pair(X, y) if X.ndim == 2 else (3 * X, X.sum(axis=0) + y), question=question)
+    assert (report.points, report.max_points) == (1, 3) and "FAIL  deep" in repr(report) and "yours" in repr(report)
+
+
+ACCEPTED_BEFORE = {  # question: a wrong answer that got all points, and the mutant whose message it hears now
+    "05.3": "maps not summed over the sequences",
+    "05.2": "every mask a batch of masks",
+    "07.1": "alpha forgotten",
+    "07.2": "alpha on none",
+    "07.6": "overflow",
+    "03.4": "positions ignored",
+    "04.1": "largest of all scores",
+    "08.6": "the first ones",
+    "09.6": "a bias for the gate",
+    "10.1": "pad tells the end",
+}
+
+
+@pytest.mark.parametrize("question_id", ACCEPTED_BEFORE)
+def test_an_answer_that_the_statement_forbids_loses_points_in_a_public_case(question_id):
+    question = QUESTIONS[question_id]
+    (mutant,) = (m for m in question.mutants if m.name == ACCEPTED_BEFORE[question_id])
+    report = Report(question, examine(question, mutant.function, lambda case: expected_arrays(question, case)))
+    assert report.points < report.max_points and mutant.message in repr(report)
 
 
 def test_a_case_that_needs_a_failed_one_is_not_run():
@@ -802,7 +846,7 @@ def test_example_gives_fresh_inputs():
     first["Q"][:] = 0
     assert list(first) == ["Q", "K", "V", "mask"] and np.abs(example("04.1", "mask")["Q"]).max() > 0
     with pytest.raises(ValueError, match="it has values, large scores, mask"):
-        example("04.1", "padded batch")  # a hidden case
+        example("04.1", "another batch")  # a hidden case
 
 
 def test_reports_are_the_same_every_time():

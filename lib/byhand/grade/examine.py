@@ -72,9 +72,9 @@ def _known_mistakes(question, results):
 
 
 def score(question, outcomes):
-    """Points of the public cases; a hidden case that fails takes away the points of the case that it guards."""
+    """Points of the cases that pass; a guard that fails takes away the points of the case that it guards."""
     passed = {o.case.name for o in outcomes if o.verdict.ok}
-    lost = {o.case.guards for o in outcomes if o.case.hidden and not o.verdict.ok}
+    lost = {o.case.guards for o in outcomes if not o.verdict.ok}
     return sum(case.points for case in question.public if case.name in passed and case.name not in lost)
 
 

@@ -42,13 +42,14 @@ class Case:
     points: int = 0
     needs: tuple[str, ...] = ()  # cases that must pass before this one is worth running
     look: tuple[str, ...] = ()  # the outputs that are judged; none named: all
-    guards: str = ""  # hidden cases only: the public case whose points this one can take away
+    guards: str = ""  # the public case whose points this one, which has none, can take away
+    open: bool = False  # a guard that every reader sees: it brings something new, a batch or another option
     rtol: float = 1e-9  # times the largest number of the expected array
     atol: float = 1e-12
 
     @property
     def hidden(self):
-        return bool(self.guards)
+        return bool(self.guards) and not self.open
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from .examine import Report, examine, score
 from .judge import finish
 from .model import DISPLAY, make_inputs
@@ -23,6 +25,7 @@ def selfcheck(set_id, keys=KEYS):
 
 def problems(question, reference, stored, keys=KEYS):
     yield from _form(question)
+    yield from _promises(question)
     yield from _stub(question, stored)
     for key in keys:
         yield from _separation(question, reference, stored, key)
@@ -32,16 +35,69 @@ def _form(question):
     names = [case.name for case in question.cases]
     if len(set(names)) < len(names):
         yield "two cases have one name"
-    public = {case.name for case in question.public}
+    scored = {case.name for case in question.cases if not case.guards}
     for case in question.cases:
-        if case.hidden and (case.guards not in public or case.points):
-            yield f"hidden case '{case.name}' must guard a public case and carry no points"
-        if not case.hidden and case.points < 1:
+        if case.guards and (case.guards not in scored or case.points):
+            yield f"case '{case.name}' must guard a case that has points, and carry none"
+        if not case.guards and case.points < 1:
             yield f"case '{case.name}' has no points"
         if not set(case.needs) <= set(names[: names.index(case.name)]):
             yield f"case '{case.name}' needs a case that does not come before it"
     if len(question.mutants) < 3 or len(question.hints) != 2 or not any(case.hidden for case in question.cases):
         yield "expected at least three mutants, two hints and a hidden case"
+
+
+def _promises(question):
+    """What a statement promises is tried where the learner sees it, and not behind his back alone."""
+    given = {case.name: make_inputs(question, case) for case in question.cases}
+    public = [given[case.name] for case in question.public]
+    names = {name: None for inputs in public for name in inputs}
+    seen = {name: set().union(*(features(i[name]) for i in public if name in i)) for name in names}
+    for case in question.cases:
+        for name, value in given[case.name].items() if case.hidden else ():
+            if new := features(value) - seen.get(name, set()):
+                yield f"hidden case '{case.name}' is the first with {name} {', '.join(sorted(new))}"
+        if case.hidden and _options(given[case.name]) not in [_options(i) for i in public]:
+            yield f"hidden case '{case.name}' is the first with its options"
+    ranks = [{np.ndim(i[name]) for i in public if isinstance(i.get(name), np.ndarray)} for name in names]
+    if "*B" in (question.stub.__doc__ or "") and not any(found and max(found) - min(found) > 1 for found in ranks):
+        yield "the statement has leading axes *B: expected a public case with none or one and another with two more"
+    for name in names:
+        for value in {i[name] for i in public if isinstance(i.get(name), str | bool)}:
+            under = [i for i in public if i.get(name) == value]
+            for other in names:
+                numbers = {i[other] for i in under if type(i.get(other)) is float}
+                if numbers and numbers <= {0.0, 1.0}:
+                    yield f"{other} is never other than 0 or 1 where {name} is {value!r}"
+
+
+def features(value):
+    """What is new about an input, if no case before had it: its rank, an empty row, inf, large or tiny numbers, …"""
+    if isinstance(value, np.ndarray):
+        numbers = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+        largest = float(np.abs(numbers).max(initial=0)) if value.dtype.kind == "f" else 1.0
+        found = {
+            f"of dtype {value.dtype}": True,
+            "with an axis of length one": 1 in value.shape,
+            "with inf": value.dtype.kind == "f" and numbers.size < value.size,
+            "in the hundreds": largest > 200,
+            "tiny": 0 < largest < 1e-2,
+            "with an empty row": value.ndim > 0 and value.dtype.kind in "bf" and not value.any(axis=-1).all(),
+            "with negative whole numbers": value.dtype.kind == "i" and bool((value < 0).any()),
+        }
+        return {f"of rank {value.ndim}", *(name for name, true in found.items() if true)}
+    if isinstance(value, bool | str):
+        return {repr(value)}
+    if isinstance(value, int | float):
+        size = "negative" if value < 0 else {0: "zero", 1: "one"}.get(value, "other than 0 and 1")
+        return {size, *(["not whole"] if value != int(value) else [])}
+    return {type(value).__name__}
+
+
+def _options(inputs):
+    """Words and flags, and whether the numbers beside them are ones that change nothing."""
+    words = {name: value for name, value in inputs.items() if isinstance(value, bool | str)}
+    return words | {name: value in (0, 1) for name, value in inputs.items() if words and type(value) is float}
 
 
 def _stub(question, stored):

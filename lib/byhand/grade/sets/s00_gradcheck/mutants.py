@@ -64,6 +64,13 @@ LINEAR = (
         "0.3",
         ("batch",),
     ),
+    Mutant(
+        "one leading axis summed",
+        _linear(dW=lambda dY, X, W: (X.swapaxes(-1, -2) @ dY).sum(axis=0) if X.ndim > 2 else X.T @ dY),
+        "Only the first of the leading axes is summed in dW: there may be several, and all of them used the same W.",
+        "0.3",
+        ("two leading axes",),
+    ),
 )
 
 # 00.2

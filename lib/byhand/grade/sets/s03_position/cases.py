@@ -62,10 +62,11 @@ def call_name(answer, inputs):
     return places_of_names(NAMES, "table", inputs["PE"], answer)
 
 
-def heads(H, n, d_k, start=0, base=50.0):
+def heads(H, n, d_k, start=0, base=50.0, gaps=False):
     def make(rng):
         Q, K, V = rng.normal(size=(3, H, n, d_k))
-        return {"Q": Q, "K": K, "V": V, "positions": np.arange(start, start + n), "base": base}
+        positions = start + (np.sort(rng.permutation(3 * n)[:n]) if gaps else np.arange(n))
+        return {"Q": Q, "K": K, "V": V, "positions": positions, "base": base}
 
     return make
 

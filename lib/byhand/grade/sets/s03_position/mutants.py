@@ -80,6 +80,13 @@ MOVES = (
         "3.3",
         ("four clocks", "back", "a long way", "any real step"),
     ),
+    Mutant(
+        "whole steps alone",
+        lambda delta, d, base: np.linalg.matrix_power(_blocks()(1, d, base), int(delta)),
+        "δ is cut to a whole number: δ ω_i is an angle, and the clocks also stop between two places.",
+        "3.4",
+        ("any real step",),
+    ),
 )
 
 # 03.2
@@ -344,6 +351,13 @@ LAYERS = (
         "The heads are joined by a reshape alone, which mixes tokens: bring the token axis to the front first.",
         "3.7",
         SEVERAL,
+    ),
+    Mutant(
+        "positions ignored",
+        lambda Q, K, V, positions, base: _layer()(Q, K, V, np.arange(Q.shape[1]), base),
+        "The tokens are counted 0, 1, 2, … and `positions` is not used: that is right only where no place is left out.",
+        "3.7",
+        ("gaps",),
     ),
 )
 

@@ -42,6 +42,11 @@ def masked(rng):
     return {**qkv(rng, 4, 5, 3, 2), "mask": some_of_each(rng, 4, 5)}
 
 
+def hidden_large(rng):
+    inputs = large(rng)
+    return {**inputs, "mask": np.arange(5) > np.zeros((3, 1))}  # nobody sees key 0, the one with the large score
+
+
 def heads(rng):
     return {**qkv(rng, 4, 5, 3, 2, lead=(2, 6)), "mask": some_of_each(rng, 4, 5)}
 

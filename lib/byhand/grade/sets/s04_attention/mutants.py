@@ -33,6 +33,12 @@ def _overflowing(S, axis):
     return E / E.sum(axis=axis, keepdims=True)
 
 
+def _largest_of_all(S, mask):
+    E = np.exp(S - S.max(axis=-1, keepdims=True)) * mask
+    A = E / E.sum(axis=-1, keepdims=True)
+    return np.where(np.any(mask, axis=-1, keepdims=True), A, 0)
+
+
 EVERY = ("values", "mask", "heads", "no key left", "padded batch")
 MASKED = ("mask", "heads", "no key left", "padded batch")
 
@@ -114,6 +120,14 @@ ATTENTION = (
         "With −∞ a row that has no key left is 0/0: catch it, and let its weights be zero.",
         "4.7",
         ("no key left",),
+    ),
+    Mutant(
+        "largest of all scores",
+        _attention(mask_how=_largest_of_all),
+        "The largest score is taken over the hidden keys too: where a hidden score is large, all others underflow to "
+        "0, and 0/0 is left. Mask first, then subtract the largest score of what is left.",
+        "4.7",
+        ("hidden and large",),
     ),
 )
 

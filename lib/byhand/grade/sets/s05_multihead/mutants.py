@@ -97,6 +97,13 @@ def _without_head_axis(X, M, W_q, W_k, W_v, W_o, H, mask=None):
     return merge(A @ V) @ W_o, A
 
 
+def _every_mask_a_batch(X, M, W_q, W_k, W_v, W_o, H, mask=None):
+    Q, K, V = split(X @ W_q, H), split(M @ W_k, H), split(M @ W_v, H)
+    S = Q @ K.mT / math.sqrt(Q.shape[-1])
+    A = softmax(S if mask is None else np.where(mask[:, None], S, -1e30))
+    return merge(A @ V) @ W_o, A
+
+
 ALL = ("self-attention", "cross-attention", "a batch of masks", "two axes in front")
 MULTIHEAD = (
     Mutant(
@@ -158,6 +165,14 @@ MULTIHEAD = (
         "5.5",
         ("a batch of masks",),
     ),
+    Mutant(
+        "every mask a batch of masks",
+        _every_mask_a_batch,
+        "The mask is given its head axis behind its first axis: a mask (n, m) has no axis of sequences, and row i of "
+        "it then lands on head i. np.expand_dims(mask, -3) is right for both.",
+        "5.5",
+        ("one mask for all",),
+    ),
 )
 
 # 05.3
@@ -167,8 +182,12 @@ def _flat(left, right):
     return left.reshape(-1, left.shape[-1]).T @ right.reshape(-1, right.shape[-1])
 
 
+def _apart(left, right):
+    return left.mT @ right
+
+
 def _gradients(unmerge=split, rejoin=merge, last=merge, memory=lambda k, v: k + v, share=False, wide=False, one=False,
-               swap=False):
+               swap=False, collect=_flat):
     def function(dO, X, M, W_q, W_k, W_v, W_o, A):
         H = A.shape[-3]
         Q, K, V = split(X @ W_q, H), split(M @ W_k, H), split(M @ W_v, H)
@@ -181,7 +200,7 @@ def _gradients(unmerge=split, rejoin=merge, last=merge, memory=lambda k, v: k + 
         if one:
             dX, dM = dX + dM if dX.shape == dM.shape else dX, dM
         source = X if swap and X.shape == M.shape else M
-        return dX, dM, _flat(X, dQ), _flat(source, dK), _flat(source, dV), _flat(last(A @ V), dO)
+        return dX, dM, collect(X, dQ), collect(source, dK), collect(source, dV), collect(last(A @ V), dO)
 
     return function
 
@@ -250,6 +269,20 @@ GRADIENTS = (
         "dW_k and dW_v are made with X: these maps read the memory, so their gradients are Mᵀ dK and Mᵀ dV.",
         "5.6",
         ("the maps",),
+    ),
+    Mutant(
+        "maps not summed over the sequences",
+        _gradients(collect=_apart),
+        "This is a gradient of the maps for each sequence: all used the same maps, so sum over all leading axes.",
+        "5.5",
+        ("batch",),
+    ),
+    Mutant(
+        "maps averaged over the sequences",
+        _gradients(collect=lambda left, right: _flat(left, right) * left.shape[-2] / left[..., 0].size),
+        "The gradients of the maps are averaged over the sequences: every sequence used them whole, so sum.",
+        "5.5",
+        ("batch",),
     ),
 )
 

@@ -91,12 +91,26 @@ FORWARD = (
         "7.2",
         ("pre", "post", "none", "alpha", "alpha, post", "square"),
     ),
+    Mutant(
+        "alpha forgotten",
+        _wire(pre=lambda X, alpha, F, N: X + F(N(X)), post=lambda X, alpha, F, N: N(X + F(X))),
+        "α is not used: it is the weight of the stream, αX, in pre-norm and in post-norm.",
+        "7.2",
+        ("alpha", "alpha, post", "two leading axes"),
+    ),
+    Mutant(
+        "alpha on none",
+        _wire(none=lambda X, alpha, F, N: alpha * F(N(X))),
+        'With wiring "none" there is no stream, and so nothing that α would multiply.',
+        "7.2",
+        ("alpha, none",),
+    ),
 )
 
 # 07.2
 
 
-def _gradient(pre=None, post=None, none=None, tanh_slope=True):
+def _gradient(pre=None, post=None, none=None, tanh_slope=True, scaled=False):
     def function(dY, X, W, gamma, wiring, alpha):
         Z = X if wiring == "post" else norm(X, gamma)
         F = np.tanh(Z @ W)
@@ -112,7 +126,8 @@ def _gradient(pre=None, post=None, none=None, tanh_slope=True):
             return alpha * dS + F_back(dS)
         if wiring == "pre":
             return pre(dY, X, gamma, alpha, F_back) if pre else alpha * dY + norm_back(F_back(dY), X, gamma)
-        return none(dY, X, gamma, F_back) if none else norm_back(F_back(dY), X, gamma)
+        back = none(dY, X, gamma, F_back) if none else norm_back(F_back(dY), X, gamma)
+        return alpha * back if scaled else back
 
     return function
 
@@ -205,6 +220,20 @@ BACKWARD = (
         "The derivative of tanh is missing: multiply by 1 − F² before W transposed.",
         "7.3",
         ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "alpha on none",
+        _gradient(scaled=True),
+        'With wiring "none" there is no stream, and so nothing that α would multiply.',
+        "7.3",
+        ("alpha, none",),
+    ),
+    Mutant(
+        "stream added to none",
+        _gradient(none=lambda dY, X, gamma, F_back: dY + norm_back(F_back(dY), X, gamma)),
+        'With wiring "none" X did not reach the sum directly: dX is what comes back through the branch, alone.',
+        "7.3",
+        ("none", "alpha, none"),
     ),
 )
 
@@ -396,6 +425,13 @@ def _over_tokens(X):
 
 
 LOSS_CASES = ("a long stream", "a short one", "overflow")
+def _overflowing(X, W, target):
+    def cross_entropy(logits):
+        return np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(target)), target])
+
+    return cross_entropy(X @ W), cross_entropy(layer_norm(X) @ W)
+
+
 LOSSES = (
     Mutant(
         "no norm",
@@ -424,6 +460,13 @@ LOSSES = (
         "The variance is divided by d − 1: a norm uses the population variance.",
         "7.6",
         LOSS_CASES,
+    ),
+    Mutant(
+        "overflow",
+        _overflowing,
+        "exp of a logit in the thousands overflows: subtract the largest logit of each row, which changes no loss.",
+        "7.6",
+        ("overflow",),
     ),
 )
 

@@ -113,5 +113,11 @@ def sentences(lengths, n, d, holes=False):
     return make
 
 
+def pages(rng):
+    real = rng.random((2, 3, 5)) < 0.5
+    real[..., 0], real[..., 1] = False, True
+    return {"X": rng.normal(size=(2, 3, 5, 4)), "real": real, "dy": rng.normal(size=(2, 3, 4))}
+
+
 def one_sentence(rng):
     return {"X": rng.normal(size=(5, 3)), "real": np.arange(5) < 3, "dy": rng.normal(size=3)}

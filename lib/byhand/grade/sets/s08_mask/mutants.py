@@ -363,4 +363,11 @@ POOLS = (
         "8.8",
         ("backward", "batch", "empty", "holes"),
     ),
+    Mutant(
+        "the first ones",
+        lambda X, real, dy: _pool()(X, np.arange(real.shape[-1]) < real.sum(axis=-1, keepdims=True), dy),
+        "The first tokens are taken for the real ones, as many as there are: `real` may say otherwise, token by token.",
+        "8.8",
+        ("holes", "two leading axes"),
+    ),
 )

@@ -421,11 +421,11 @@ BLOCK = (
 # 09.6
 
 
-def _ledger(maps=4, gate=True, biases=True, norms=2, heads_too=False, double=2, wide=False):
+def _ledger(maps=4, gate=True, biases=True, norms=2, heads_too=False, double=2, wide=False, gate_bias=0, always=0):
     def function(n, d, d_ff, heads, gated, bias):
         f = 4 * d if wide else d_ff
         weights = maps * d * d + (2 + (gated and gate)) * d * f
-        extra = (5 * d + f) * bias * biases + norms * 2 * d
+        extra = (5 * d + f) * (bias or always) * biases + gate_bias * gated * bias * f + norms * 2 * d
         scores = double * 2 * n * n * d * (heads if heads_too else 1)
         return weights + extra, double * n * weights, scores
 
@@ -481,6 +481,20 @@ LEDGER = (
         "The inner width is taken to be 4d: it is d_ff, which may be anything.",
         "9.9",
         ("gated", "gated operations", "no biases"),
+    ),
+    Mutant(
+        "a bias for the gate",
+        _ledger(gate_bias=1),
+        "W_g is given a bias: it never has one of its own, so a gated layer has d_ff biases and not 2 d_ff.",
+        "9.9",
+        ("gated with biases",),
+    ),
+    Mutant(
+        "biases always",
+        _ledger(always=1),
+        "Biases are counted where bias is False.",
+        "9.9",
+        ("gated", "neither", "no biases"),
     ),
 )
 

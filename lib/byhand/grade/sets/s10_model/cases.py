@@ -22,6 +22,14 @@ def texts(lengths, n, V=9):
     return make
 
 
+def pad_is_a_word(rng):
+    """Ids of 0 among the words, and ids of words where a text has ended."""
+    inputs = texts([4, 6, 3], 6)(rng)
+    ids = rng.integers(1, 9, (3, 6))
+    ids[:, 1] = 0
+    return {**inputs, "texts": ids}
+
+
 # 10.2
 
 

@@ -23,6 +23,12 @@ def _shift(inputs=None, labels=None):
 
 EVERY_TEXT = ("one text", "padded", "one word", "longer")
 
+def _until_pad(texts, lengths, bos, pad, ignore):
+    real = texts != pad
+    moved = np.concatenate([np.full_like(texts[:, :1], bos), texts[:, :-1]], axis=1)
+    return np.where(real, moved, pad), np.where(real, texts, ignore)
+
+
 SHIFTS = (
     Mutant(
         "not shifted",
@@ -67,6 +73,14 @@ SHIFTS = (
         "Where a row has ended the inputs hold its last word: nothing is to be said there, so put pad.",
         "10.5",
         ("padded", "one word"),
+    ),
+    Mutant(
+        "pad tells the end",
+        _until_pad,
+        "The end of a text is looked up by the id of pad: a word may have the same id, and what comes after the end "
+        "may be anything. `lengths` says where a text ends.",
+        "10.5",
+        ("pad is a word",),
     ),
 )
 
