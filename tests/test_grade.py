@@ -27,6 +27,7 @@ from byhand.grade import examine as examine_module
 from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
+from byhand.grade.form import about_numbers, about_shape
 from byhand.grade.judge import Verdict, judge
 from byhand.grade.model import Case, Mutant, Question, WrongAnswer, make_inputs
 from byhand.grade.run import run
@@ -526,6 +527,159 @@ def test_an_error_that_cannot_be_printed_is_reported():
     assert "Mute" in repr(toy_report(answer))
 
 
+# ---------------------------------------------------------------- words about the form of what is wrong
+
+
+def forgets_return(X, y):
+    P, s = right_pair(X, y)
+    P = P + 0 * s
+
+
+def test_a_forgotten_return_is_not_called_not_attempted():
+    text = repr(toy_report(forgets_return))
+    said = ["99.1  pair  0 / 3 points", "  your function returns nothing: is there a return at its end?"]
+    assert text.splitlines() == said
+    text = repr(check("04.7", lambda Q, K, A, d_model: print(end="")))
+    assert "returns nothing" in text and "not attempted" not in text
+    assert "returns nothing" in repr(check("00.5", lambda f, X, h=1e-5: X.sort()))
+
+
+def crash(source, **inputs):
+    """The text of an answer `def answer(X, y)` that raises."""
+    name = f"cell-{len(linecache.cache)}"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope = {"np": np}
+    exec(compile(source, name, "exec"), scope)
+    return repr(toy_report(scope["answer"]))
+
+
+CRASHES = {  # the line that fails, and what is said about it
+    "return X @ X": "X @ X was given shapes (3, 4) and (3, 4): a product needs equal inner sizes, and these are 4",
+    "return np.dot(X, X)": "np.dot(X, X) was given shapes (3, 4) and (3, 4): a product needs",
+    "return X + y[:3]": "X + y[:3] was given shapes (3, 4) and (3,): counted from the right, two sizes must be equal",
+    "return np.stack([X, X]).T @ np.stack([X, X])": "ValueError: matmul: the sizes do not fit",
+    "Z = X.reshape(1, 3, 4)\n    return Z @ Z.T": "With more than two axes .T turns all of them round; .mT exchanges",
+    "return (X * 2) @ (X -\n        y)": "X * 2 @ (X - y) was given shapes (3, 4) and (3, 4)",
+    "return X.reshape(5, 2), y": "cannot reshape array of size 12 into shape (5,2)",
+}
+
+
+@pytest.mark.parametrize("line", CRASHES)
+def test_a_crash_says_which_shapes_met(line):
+    text = crash(f"def answer(X, y):\n    {line}\n")
+    assert CRASHES[line] in text and "gufunc" not in text
+
+
+A43 = np.random.default_rng(1).normal(size=(4, 3))
+A33, A234 = A43[:3], np.random.default_rng(2).normal(size=(2, 3, 4))
+SOFT = np.exp(A43) / np.exp(A43).sum(axis=1, keepdims=True)
+UP = np.triu(np.ones((3, 3)), 1)
+FORMS = {  # a wrong array, the right one, and the sentence
+    "twice": (2 * A43, A43, "Every number is 2 times the expected one."),
+    "root": (A43 / np.sqrt(3), A43, "Every number is 1/√3 times the expected one."),
+    "some factor": (0.3217 * A43, A43, "Every number is 0.3217 times the expected one."),
+    "a number doubled": (np.array(3.0), np.array(1.5), "This is 2 times the expected number."),
+    "a number": (np.array(3.0), np.array(1.2345), ""),
+    "sign": (-A43, A43, "All signs are the opposite."),
+    "some signs": (A43 * np.array([1, -1, 1]), A43, "The sizes are right; 4 of 12 numbers have the wrong sign."),
+    "zero": (0 * A43, A43, "All numbers are 0."),
+    "shift": (A43 + 0.5, A43, "Every number is too large by 0.5."),
+    "transposed": (A33.T, A33, "Rows and columns are exchanged; the numbers are right."),
+    "rows": (A43 * np.array([[2.0], [3], [4], [5]]), A43, "Each row is right but for a factor of its own, 2 to 5."),
+    "columns": (A43 * np.array([2.0, 3, 5]), A43, "Each column is right but for a factor of its own, 2 to 5."),
+    "row shifts": (A43 + np.array([[2.0], [3], [4], [5]]), A43, "Each row is right but for a number of its own"),
+    "reversed": (A43[::-1], A43, "The order is reversed along axis 0"),
+    "late": (np.roll(A43, 1, axis=0), A43, "All numbers are one place too late along axis 0."),
+    "other places": (A43.reshape(3, 4).T, A43, "The numbers are right, but in other places."),
+    "first row": (A43 + np.eye(4, 3)[[0, 3, 3, 3]], A43, "All is right but the first row."),
+    "above": (A33 + UP, A33, "All is right but above the diagonal."),
+    "nearly": (A43 * (1 + 1e-7), A43, "The largest error is only 1e-07 of the largest number"),
+    "float32": (A43.astype(np.float32).astype(float), A43, "precision of float32"),
+    "inverted": (A43 > 0, A43 <= 0, "True and False are exchanged."),
+    "weights": (SOFT / 2, SOFT, "The rows are weights and should sum to one; yours sum to 0.5."),
+    "columns sum": (SOFT / SOFT.sum(axis=0), SOFT, "The columns sum to one, and it should be the rows."),
+    "noise": (A43 + np.random.default_rng(5).normal(size=(4, 3)), A43, ""),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_wrong_numbers_is_named(form):
+    mine, right, said = FORMS[form]
+    text = about_numbers("x", mine, right)
+    assert said in text and bool(said) == bool(text)
+
+
+def test_impossible_numbers_are_named():
+    assert "variance is negative, and a variance cannot be" in about_numbers("variance", np.array(-2.0), np.array(1.7))
+    assert about_numbers("variance", np.array(2.0), np.array(1.7)) == ""
+
+
+SHAPES = {
+    "transposed": (A43.T, A43, "Rows and columns are exchanged; the numbers are right."),
+    "transposed and wrong": (A43.T + 1, A43, "Rows and columns are exchanged."),
+    "keepdims": (A43.sum(axis=0, keepdims=True), A43.sum(axis=0), "axes of length one too many"),
+    "not summed": (A234, A234.sum(axis=0), "The leading axis (2,) should be summed away: with that it would be right."),
+    "not averaged": (A234, A234.mean(axis=(0, 1)), "The leading axes (2, 3) should be averaged away"),
+    "inner": (A234, A234.sum(axis=1), "Axis 1, counted from 0, should be summed away"),
+    "summed": (A234.sum(axis=0), A234, "This is the sum of what is expected over axis 0"),
+    "averaged": (A234.mean(axis=2), A234, "This is the mean of what is expected over axis 2"),
+    "missing": (A234[0], A234, "The leading part (2,) is missing."),
+    "short": (A43[:3], A43, "The first axis has one entry too few."),
+}
+
+
+@pytest.mark.parametrize("form", SHAPES)
+def test_the_form_of_a_wrong_shape_is_named(form):
+    mine, right, said = SHAPES[form]
+    assert said in about_shape(mine, right)
+
+
+def test_overflow_is_told_apart_from_a_quotient_of_zeros():
+    def overflowing(X, y):
+        E = np.exp(1e3 * np.abs(X))
+        return E / E, y
+
+    def empty(X, y):
+        return (X * 0) / (X * 0), y
+
+    assert "A number overflowed on the way" in repr(toy_report(overflowing))
+    assert "No number overflowed: nan came from 0/0" in repr(toy_report(empty))
+
+
+def test_of_several_outputs_the_right_ones_are_named():
+    assert "Right: P. Wrong: s." in repr(toy_report(lambda X, y: (2 * X, X.sum(axis=0) * y)))
+
+
+def test_nothing_is_said_of_form_where_a_known_mistake_is_named():
+    assert "times the expected" not in repr(toy_report(lambda X, y: (3 * X, X.sum(axis=0) + y)))
+
+
+def test_a_mistake_that_another_case_speaks_against_is_named_with_doubt():
+    def only_here(X, y):
+        return (3 * X if np.array_equal(X, make_inputs(TOY, TOY.cases[0])["X"]) else 2 * X), X.sum(axis=0) + y
+
+    cases = (TOY.cases[0], replace(TOY.cases[0], name="second"))
+    question = replace(TOY, cases=cases)
+    assert "        In this case it looks like this: This is 3 X." in repr(toy_report(only_here, question=question))
+
+
+def test_a_row_without_a_key_is_not_called_an_overflow():
+    def attention(Q, K, V, mask=None):
+        S = Q @ K.mT / np.sqrt(Q.shape[-1])
+        E = np.exp(S if mask is None else np.where(mask, S, -np.inf))
+        A = E / E.sum(axis=-1, keepdims=True)
+        return A @ V, A
+
+    text = repr(check(attention))
+    assert text.count("exp of a large score overflows") == 1
+    assert "With −∞ a row that has no key left is 0/0" in text
+
+
+def test_whole_floats_and_numpy_names_are_right_answers():
+    assert check("10.7", lambda *sizes: tuple(map(float, REFERENCES["10.7"](*sizes)))).passed
+    assert check("04.7", lambda *given: np.str_(REFERENCES["04.7"](*given))).passed
+
+
 # ---------------------------------------------------------------- answers that would talk the checker into points
 
 
@@ -839,6 +993,28 @@ def test_summary_adds_what_was_checked(capsys):
     out = capsys.readouterr().out.splitlines()
     assert len(out) == 9 and out[1].startswith("04.2   0 / 4") and out[5].startswith("04.6   3 / 3")
     assert out[0].startswith("04.1   – / 5") and out[-1] == "total 3 / 37"
+
+
+def test_summary_keeps_the_best_score(capsys):
+    check("04.6", REFERENCES["04.6"])
+    check("04.6", lambda d, *moments: 0.0)
+    summary("04")
+    assert "04.6   3 / 3" in capsys.readouterr().out
+
+
+def test_check_prints_in_a_script_and_only_there(tmp_path, capsys):
+    script = tmp_path / "mine.py"
+    script.write_text("from byhand.grade import check\ncheck('00.2', lambda dY: dY.sum(axis=0))\n", encoding="utf-8")
+    out = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True).stdout
+    assert out.startswith("00.2  bias_gradient  1 / 3 points") and out.count("Only the first axis is summed") == 1
+    scope = {"__name__": "__main__", "check": check}
+    exec("check('00.2', lambda dY: dY.sum(axis=0))", scope)  # a notebook: no file
+    assert capsys.readouterr().out == ""
+
+
+def test_a_name_that_is_nearly_right_is_met_with_the_right_one():
+    with pytest.raises(ValueError, match="did you mean softmax_vjp"):
+        check("sofmax_vjp", right_pair)
 
 
 def test_example_gives_fresh_inputs():

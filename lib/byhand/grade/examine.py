@@ -15,6 +15,7 @@ class Outcome:
     verdict: Verdict
     mutant: Mutant | None = None  # the known mistake that gives the same wrong answer
     given: str = ""  # shapes of the inputs
+    sure: bool = True  # False if that mistake would also show in a case that this answer passes
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,17 @@ def examine(question, answer, expected, cases=None, key=DISPLAY):
         results.append((case, verdict, result, inputs))
     known = _known_mistakes(question, results) if failed else {}
     shapes = {case.name: _shapes(inputs) for case, _, _, inputs in results}
-    return tuple(Outcome(case, verdict, known.get(case.name), shapes.get(case.name, "")) for case, verdict in done)
+    found = ((case, verdict, *known.get(case.name, (None, True))) for case, verdict in done)
+    return tuple(Outcome(case, verdict, who, shapes.get(case.name, ""), sure) for case, verdict, who, sure in found)
 
 
 def _known_mistakes(question, results):
-    if all(verdict.kind in ("ok", "error", "not attempted") for _, verdict, _, _ in results):
+    if all(verdict.kind in ("ok", "error", "not attempted", "nothing") for _, verdict, _, _ in results):
         return {}
     cases, verdicts, mine, inputs = zip(*((c, v, r, i) for c, v, r, i in results), strict=True)
     theirs = [[finish(question, i, run(m.function, i, question)) for i in inputs] for m in question.mutants]
     found = recognise(question, cases, mine, theirs, verdicts)
-    return {case.name: question.mutants[m] for case, m in zip(cases, found, strict=True) if m is not None}
+    return {c.name: (question.mutants[hit[0]], hit[1]) for c, hit in zip(cases, found, strict=True) if hit is not None}
 
 
 def score(question, outcomes):
@@ -88,6 +90,8 @@ def _lines(report):
     attempted = any(o.verdict.kind not in ("not attempted", "not run") for o in report.outcomes)
     if report.note or not attempted:
         return [f"{head}  {report.note or 'not attempted'}"]
+    if all(o.verdict.kind in ("nothing", "not attempted", "not run") for o in report.outcomes):
+        return [head, "  your function returns nothing: is there a return at its end?"]
     lines, told = [head], {}
     width = max(len(o.case.name) for o in report.outcomes)
     for o in report.outcomes:
@@ -102,7 +106,10 @@ def _lines(report):
             lines.append(f"        The same mistake as in '{told[o.mutant]}'.")
         elif o.mutant:
             told[o.mutant] = o.case.name
-            lines.append(f"        {o.mutant.message}  -> section {o.mutant.section}")
+            doubt = "" if o.sure else "In this case it looks like this: "
+            lines.append(f"        {doubt}{o.mutant.message}  -> section {o.mutant.section}")
+        elif o.verdict.remark:
+            lines.append(f"        {o.verdict.remark}")
         # expected numbers belong to the public cases alone
         lines += [] if o.case.hidden else [" " * 8 + line for line in o.verdict.detail]
     return lines

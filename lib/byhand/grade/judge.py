@@ -5,10 +5,11 @@ np.allclose, or that returns an object equal to everything, changes no verdict.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .form import about_not_finite, about_numbers, about_shape
 from .model import WrongAnswer
 from .run import Result
 
@@ -22,6 +23,7 @@ class Verdict:
     kind: str  # "ok", or the first thing that is wrong
     text: str = ""
     detail: tuple[str, ...] = ()  # numbers of the expected answer: for public cases only
+    remark: str = ""  # about the form of what is wrong; for an answer that equals no known mistake
 
     @property
     def ok(self):
@@ -37,7 +39,8 @@ def finish(question, inputs, result):
             return Result("structure", text=array)
     try:
         with _errstate(all="ignore"):
-            return Result("ok", tuple(question.measure(inputs, result.arrays)), result.changed)
+            measured = tuple(question.measure(inputs, result.arrays))
+            return Result("ok", measured, result.changed, events=result.events)
     except WrongAnswer as error:
         return Result("structure", text=str(error))
 
@@ -54,14 +57,28 @@ def judge(question, case, result, expected):
     for stage in (_structure, _shape, _finite, _dtype):
         for name, array, right in looked:
             if text := stage(name, array, right):
-                return Verdict(stage.__name__[1:], text)
+                return Verdict(stage.__name__[1:], text, remark=_remark(stage, array, right, result.events))
     if result.changed:
         names = ", ".join(result.changed)
         return Verdict("changed", f"your function changed its input {names} in place; work on a copy")
     for name, array, right in looked:
         if verdict := _numbers(name, array, right, case, question.labels):
-            return verdict
+            remark = "" if question.labels else about_numbers(name, array, right)
+            return replace(verdict, remark=" ".join(filter(None, (remark, _others(looked, case, question.labels)))))
     return Verdict("ok")
+
+
+def _remark(stage, array, right, events):
+    if stage is _shape:
+        return about_shape(array, right)
+    return about_not_finite(array, events) if stage is _finite else ""
+
+
+def _others(looked, case, labels):
+    """Which of several outputs are right, and which are not."""
+    wrong = [name for name, array, right in looked if _numbers(name, array, right, case, labels)]
+    fine = [name for name, _, _ in looked if name not in wrong]
+    return f"Right: {', '.join(fine)}. Wrong: {', '.join(wrong)}." if fine else ""
 
 
 def _structure(name, array, right):
@@ -83,6 +100,8 @@ def _dtype(name, array, right):
     if array.dtype == right.dtype:
         return ""
     kinds = {"f": "iu" if right.ndim == 0 else "", "i": "iu"}.get(right.dtype.kind, "")
+    if right.ndim == 0 and right.dtype.kind == "i" and array.dtype == _Float and array == array.round():
+        return ""  # 12.0 is a whole number
     return "" if array.dtype.kind in kinds else f"{name} has dtype {array.dtype}, expected {right.dtype}"
 
 
@@ -153,14 +172,17 @@ def _same_array(a, b, case):
 
 
 def recognise(question, cases, results, mutant_results, verdicts):
-    """For each case that failed, the mutant that gives the same wrong answer there; of several, the one that agrees
-    with the answer in most cases.  `mutant_results[m][c]` are the results of mutant m."""
+    """For each case that failed, (mutant, sure): the mutant that gives the same wrong answer there; of several, one
+    that is not wrong where the answer is right, and then the one that agrees with the answer in most cases.  Sure if
+    it is of the first kind.  `mutant_results[m][c]` are the results of mutant m."""
     agrees = [
         [same(question, case, mine, theirs) for case, mine, theirs in zip(cases, results, row, strict=True)]
         for row in mutant_results
     ]
+    sure = [all(same for same, verdict in zip(row, verdicts, strict=True) if verdict.ok) for row in agrees]
     known = []
     for c, verdict in enumerate(verdicts):
         candidates = [m for m, row in enumerate(agrees) if not verdict.ok and row[c]]
-        known.append(max(candidates, key=lambda m: sum(agrees[m])) if candidates else None)
+        best = max(candidates, key=lambda m: (sure[m], sum(agrees[m]))) if candidates else None
+        known.append(None if best is None else (best, sure[best]))
     return known

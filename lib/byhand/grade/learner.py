@@ -1,6 +1,8 @@
 """`check`, `hint`, `summary` and `example`: what a learner calls in a notebook.  Nothing leaves the machine."""
 
+import difflib
 import functools
+import sys
 
 from .examine import Report, examine
 from .forbid import forbidden, names_of
@@ -8,7 +10,7 @@ from .model import make_inputs
 from .run import blank, copied
 from .sets import all_questions, expected_arrays
 
-_points = {}  # id -> points of the last check, in this process
+_points = {}  # id -> points of the best check, in this process
 _hints = {}  # id -> hints shown so far, in this process
 
 
@@ -19,7 +21,9 @@ def find(key):
         if key in (question.id, question.name):
             return question
     known = "\n".join(f"  {q.id}  {q.name}" for q in questions)
-    raise ValueError(f"no exercise is called {key!r}; the exercises are\n{known}")
+    near = difflib.get_close_matches(str(key), [q.name for q in questions], n=1, cutoff=0.7)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    raise ValueError(f"no exercise is called {key!r}{meant}; the exercises are\n{known}")
 
 
 def check(answer, obj=None):
@@ -31,8 +35,15 @@ def check(answer, obj=None):
     else:
         raise ValueError('this answer has no name; give the id of the exercise as well: check("04.1", answer)')
     report = _report(question, answer)
-    _points[question.id] = report.points
+    _points[question.id] = max(report.points, _points.get(question.id, 0))
+    if _in_a_script(sys._getframe(1).f_globals):
+        print(report)
     return report
+
+
+def _in_a_script(scope):
+    """A notebook and a prompt show what `check` returns; a file that is run does not."""
+    return scope.get("__name__") == "__main__" and "__file__" in scope and not hasattr(sys, "ps1")
 
 
 def _report(question, answer):
@@ -58,7 +69,7 @@ def hint(key, level=None):
 
 
 def summary(set_id):
-    """Print the points of every exercise of a set ("04") that was checked since the kernel started."""
+    """Print the best points of every exercise of a set ("04") that was checked since the kernel started."""
     questions = [q for q in all_questions() if q.id.split(".")[0] == set_id]
     if not questions:
         known = sorted({q.id.split(".")[0] for q in all_questions()})

@@ -27,6 +27,8 @@ def places_of_names(names, what, given, call):
         name = call(x)
         if name is None or name is Ellipsis:
             return None
+        if type(name) is np.str_:
+            name = str(name)
         if type(name) is not str or name not in names:
             said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
             raise WrongAnswer(f"{what} {i}: returned {said}, expected one of: {', '.join(names)}")

@@ -3,15 +3,19 @@
 Nothing here knows an expected value, so the same function can run inside a sandbox.
 """
 
+import dis
+import inspect
 import linecache
 import os
 import re
 import traceback
+import types
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from .form import about_crash
 from .model import WrongAnswer
 
 # Bound now: an answer that patches numpy later changes nothing here.
@@ -22,16 +26,19 @@ _STDLIB = os.path.dirname(os.__file__)
 
 @dataclass(frozen=True)
 class Result:
-    kind: str  # "ok", "not attempted", "error" or "structure"
+    kind: str  # "ok", "not attempted", "nothing", "error" or "structure"
     arrays: tuple = ()  # one per output: a plain array, or a text that says why there is none
     changed: tuple[str, ...] = ()  # inputs that were modified in place
     text: str = ""
+    events: tuple[str, ...] = ()  # what numpy met on the way: "overflow", "divide by zero", "invalid value"
 
 
 def run(answer, inputs, question):
     given = {name: copied(value) for name, value in inputs.items()}
+    met = []
     # The state of warnings belongs to the learner's notebook; an overflow shows in the numbers anyway.
-    with warnings.catch_warnings(), _errstate(all="ignore"):
+    heard = dict.fromkeys(("over", "divide", "invalid"), "call")
+    with warnings.catch_warnings(), _errstate(**heard, under="ignore", call=lambda text, flag: met.append(str(text))):
         warnings.simplefilter("ignore")
         try:
             returned = question.drive(answer, given) if question.drive else answer(*given.values())
@@ -44,8 +51,19 @@ def run(answer, inputs, question):
             return Result("structure", text=str(error))
         except BaseException as error:  # sys.exit() in an answer must not end the notebook
             return Result("error", text=describe_error(error))
+    if result.kind == "not attempted" and written(answer):
+        return Result("nothing", text="your function returned None: is there a return at its end?")
     changed = tuple(name for name, value in inputs.items() if _bytes(value) != _bytes(given[name]))
-    return Result(result.kind, result.arrays, changed, result.text)
+    return Result(result.kind, result.arrays, changed, result.text, tuple(dict.fromkeys(met)))
+
+
+def written(answer):
+    """Has somebody written a body?  A stub loads a constant and returns it."""
+    function = inspect.unwrap(answer) if callable(answer) else None
+    if not isinstance(function, types.FunctionType):
+        return False
+    idle = ("LOAD_", "RETURN_", "RESUME", "NOP", "COPY_FREE_VARS", "BUILD_", "CACHE")
+    return not all(step.opname.startswith(idle) for step in dis.get_instructions(function))
 
 
 def copied(value):
@@ -107,13 +125,19 @@ def describe_error(error):
     except Exception:
         message = ""
     message = re.sub(r"0x[0-9a-fA-F]+", "0x…", message.split("\n")[0])[:200]
+    message = re.sub(r": Input operand 1 has a mismatch.*gufunc signature.*", ": the sizes do not fit", message)
     text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     theirs = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_theirs(frame)]
+    said, trace = "", error.__traceback__
+    while trace is not None:
+        if theirs and trace.tb_frame is theirs[-1][0]:
+            said = about_crash(error, trace.tb_frame, trace.tb_lasti)
+        trace = trace.tb_next
     if theirs:
         frame, number = theirs[-1]
         line = linecache.getline(frame.f_code.co_filename, number).strip()
         text += f"\nin {frame.f_code.co_name}, line {number}" + (f":  {line}" if line else "")
-    return text
+    return f"{text}\n{said}" if said else text
 
 
 def _is_theirs(frame):

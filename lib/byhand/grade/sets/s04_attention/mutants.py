@@ -30,7 +30,8 @@ def _attention(scale=None, axis=-1, mask_how=None, softmax=weights):
 
 def _overflowing(S, axis):
     E = np.exp(S)
-    return E / E.sum(axis=axis, keepdims=True)
+    total = E.sum(axis=axis, keepdims=True)
+    return E / np.where(total == 0, 1, total)  # 0/0 in a row with no key left is another mistake
 
 
 def _largest_of_all(S, mask):
