@@ -120,8 +120,9 @@ def faults(page: Page) -> list[str]:
 
 
 def narrow(page: Page, width: int = 390) -> None:
-    """Make the window narrower, and wait until the page has been laid out again and its script has looked."""
+    """Make the window narrower, and wait until the scripts have looked at what scrolls now: the theme's waits 0.3 s."""
     page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(400)
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
