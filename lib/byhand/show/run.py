@@ -32,7 +32,8 @@ def run(runs: Run | Sequence[Run], names: Sequence[str] | None = None, mean_of: 
         raise ValueError(f"run: mean_of is {mean_of!r}, expected a whole number from 1 to {shortest}")
 
     evaluated = any(len(r.history["evaluation"]) for r in runs)
-    figure, axes = plt.subplot_mosaic([["loss", "norm"], ["evaluation" if evaluated else "loss", "lr"]], sharex=True)
+    panels = [["loss", "norm"], ["evaluation" if evaluated else "loss", "lr"]]
+    figure, axes = plt.subplot_mosaic(panels, sharex=True, figsize=(6.5, 4.8))  # lower, and a label would be cut
     for i, r in enumerate(runs):
         look = {"color": f"C{i}", "linestyle": STYLES[i % len(STYLES)], "label": plain(names[i]) if names else None}
         for name, k in (("loss", mean_of), ("norm", mean_of), ("lr", 1)):
