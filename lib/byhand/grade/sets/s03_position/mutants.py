@@ -291,6 +291,11 @@ def _before_the_split(Q, K, V, positions, base):
     return _mixed(turn(Q), turn(K), V, math.sqrt(Q.shape[-1]))
 
 
+def _heads_inside(Q, K, V, positions, base):
+    Z = _layer()(Q, K, V, positions, base)
+    return Z.reshape(Q.shape[1], Q.shape[0], -1).swapaxes(1, 2).reshape(Z.shape)
+
+
 def _stacked(Q, K, V, positions, base):
     Q, K = turned(Q, positions, base), turned(K, positions, base)
     S = Q @ K.mT / math.sqrt(Q.shape[-1])
@@ -358,6 +363,14 @@ LAYERS = (
         "The tokens are counted 0, 1, 2, … and `positions` is not used: that is right only where no place is left out.",
         "3.7",
         ("gaps",),
+    ),
+    Mutant(
+        "heads inside",
+        _heads_inside,
+        "The features of the heads are dealt out in turn: the heads lie side by side, all of head "
+        "0, then all of head 1.",
+        "3.7",
+        SEVERAL,
     ),
 )
 

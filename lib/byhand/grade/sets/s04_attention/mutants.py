@@ -269,6 +269,13 @@ GRADIENTS = (
         "4.6",
         SCORES,
     ),
+    Mutant(
+        "divided by sqrt(d_v)",
+        lambda dO, Q, K, V, A: _gradients(scale=lambda d_k: math.sqrt(V.shape[-1]))(dO, Q, K, V, A),
+        "dQ and dK are divided by √d_v: the scores were divided by √d_k, the width of queries and keys.",
+        "4.6",
+        SCORES,
+    ),
 )
 
 # 04.4

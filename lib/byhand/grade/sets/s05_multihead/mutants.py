@@ -381,6 +381,13 @@ FREE = (
         "5.4",
         COUNTS,
     ),
+    Mutant(
+        "heads that fill the width",
+        lambda d, H, d_k, d_v: 4 * d * d - 2 * d * d // H,
+        "This is the number for H d_k = H d_v = d alone: d_k and d_v may be any sizes, so keep them in the formula.",
+        "5.4",
+        ("any sizes", "other sizes"),
+    ),
 )
 
 # 05.6

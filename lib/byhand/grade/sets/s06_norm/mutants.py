@@ -222,6 +222,18 @@ BACKWARD = (
         "6.3",
         ("batch", "batch and heads"),
     ),
+    Mutant(
+        "one sum for a mean",
+        _backward(
+            lambda dY, X_hat, s, gamma: (
+                dY * gamma - _mean(dY * gamma) - X_hat * (dY * gamma * X_hat).sum(-1, keepdims=True)
+            )
+            / s
+        ),
+        "The term along x̂ has a sum where a mean should be: it lacks 1/d.",
+        "6.3",
+        INPUT,
+    ),
 )
 
 # 06.3

@@ -80,8 +80,8 @@ PADDINGS = (
     Mutant(
         "filler queries hidden, finite",
         _padded(lambda S, real: weights(S - 1e4 * ~real[:, :, None])),
-        "The mask lies on the queries and is finite: it shifts a whole row, a softmax does not see that, and every "
-        "real token looks at the filler.",
+        "There is no mask, or it lies on the queries and is finite: that shifts a whole row, a softmax does not see "
+        "it, and every real token looks at the filler.",
         "8.6",
         MIXED,
     ),
@@ -127,6 +127,38 @@ PADDINGS = (
         "The filler is visible and the words are hidden: True means that a query may attend to the key.",
         "8.2",
         MIXED,
+    ),
+    Mutant(
+        "minus 1e9 on the queries",
+        _padded(lambda S, real: weights(S - 1e9 * ~real[:, :, None])),
+        "−1e9 is added on the axis of the queries: it shifts a whole row, a softmax does not see that, and every real "
+        "token looks at the filler.",
+        "8.6",
+        MIXED,
+    ),
+    Mutant(
+        "queries replaced",
+        _padded(lambda S, real: weights(np.where(real[:, :, None], S, -1e9))),
+        "The mask lies on the queries and is finite: the rows of filler become uniform, and every real token looks at "
+        "the filler. Hide the keys.",
+        "8.6",
+        MIXED,
+    ),
+    Mutant(
+        "minus 1e9",
+        _padded(lambda S, real: weights(np.where(real[:, None, :], S, -1e9))),
+        "A large negative number hides the filler, except where there is nothing else: the row of an empty sequence "
+        "becomes uniform instead of zero.",
+        "8.5",
+        ("empty",),
+    ),
+    Mutant(
+        "minus 1e9 added",
+        _padded(lambda S, real: weights(S - 1e9 * ~real[:, None, :])),
+        "−1e9 is added to the scores of the filler: in the row of an empty sequence all scores move alike, and the row "
+        "sums to one instead of zero.",
+        "8.5",
+        ("empty",),
     ),
 )
 
@@ -184,6 +216,14 @@ FORCINGS = (
         "The mask has k = 1: row i sees the input i + 1, which is the word that it is to predict.",
         "8.2",
         ("mask", "batch"),
+    ),
+    Mutant(
+        "one word short",
+        _forcing(inputs=lambda ids, bos: ids[..., :-1], targets=lambda ids, bos: ids[..., 1:]),
+        "These are ids[:-1] and ids[1:]: the first word is never predicted, and a row is lost. BOS before the text "
+        "makes a row for it.",
+        "8.7",
+        ("inputs", "targets", "batch", "one word"),
     ),
 )
 

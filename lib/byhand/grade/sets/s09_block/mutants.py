@@ -292,14 +292,15 @@ def _norm(x, gamma, beta):
     return centred / s * gamma + beta, (centred / s, s, gamma)
 
 
-def _norm_back(dy, cache, outside=False):
+def _norm_back(dy, cache, outside=False, centred=True):
     x_hat, s, gamma = cache
     g = dy if outside else gamma * dy
-    dx = (g - g.mean(axis=-1, keepdims=True) - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) / s
+    dx = (g - centred * g.mean(axis=-1, keepdims=True) - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) / s
     return gamma * dx if outside else dx
 
 
-def _block(stream=(1, 1), sinks="qkv", gate=True, outside=False, swap=False, order=(1, 2)):
+def _block(stream=(1, 1), sinks="qkv", gate=True, outside=False, swap=False, order=(1, 2), centred=True,
+           root=True):
     """Forward and backward of the block with one part replaced by a wrong one."""
 
     def attend(X, p):
@@ -312,7 +313,7 @@ def _block(stream=(1, 1), sinks="qkv", gate=True, outside=False, swap=False, ord
         X, Q, K, V, A = cache
         dZ = dO @ p["W_o"].T
         dA = dZ @ V.T
-        dS = A * (dA - (A * dA).sum(axis=-1, keepdims=True)) / math.sqrt(Q.shape[-1])
+        dS = A * (dA - (A * dA).sum(axis=-1, keepdims=True)) / (math.sqrt(Q.shape[-1]) if root else 1)
         d = {"q": dS @ K, "k": dS.T @ Q, "v": A.T @ dZ}
         grads = {f"W_{name}": X.T @ d[name] for name in d} | {"W_o": (A @ V).T @ dO}
         return sum(d[name] @ p[f"W_{name}"].T for name in sinks), grads
@@ -343,10 +344,10 @@ def _block(stream=(1, 1), sinks="qkv", gate=True, outside=False, swap=False, ord
             if pre:
                 through, g = backs[i](dX, inner, params)
                 dn = through
-                through = _norm_back(through, norm, outside)
+                through = _norm_back(through, norm, outside, centred)
             else:
                 dn = dX
-                dX = _norm_back(dX, norm, outside)
+                dX = _norm_back(dX, norm, outside, centred)
                 through, g = backs[i](dX, inner, params)
             dX = stream[i - 1] * dX + through
             grads |= g | {f"gamma_{i}": (dn * norm[0]).sum(0), f"beta_{i}": dn.sum(0)}
@@ -415,6 +416,27 @@ BLOCK = (
         "In the norm's backward γ stands outside the means: it belongs inside, g = γ ∘ dy.",
         "6.3",
         BACK,
+    ),
+    Mutant(
+        "keys' way forgotten",
+        _block(sinks="qv"),
+        "Attention hands back two terms of three: what came through the keys, dK W_kᵀ, is missing.",
+        "9.8",
+        BACK,
+    ),
+    Mutant(
+        "norm not centred backward",
+        _block(centred=False),
+        "The backward of the norm lacks −mean(g): that is RMSNorm's; LayerNorm also takes the mean away.",
+        "9.8",
+        BACK,
+    ),
+    Mutant(
+        "scale forgotten backward",
+        _block(root=False),
+        "1/√d_k is missing on the way back through the scores: dQ and dK have it too.",
+        "9.8",
+        (*WEIGHTS, *BACK),
     ),
 )
 

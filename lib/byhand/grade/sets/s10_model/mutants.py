@@ -87,14 +87,14 @@ SHIFTS = (
 # 10.2
 
 
-def _memory(add=None, slope=lambda Y: 1 - Y * Y, chain=True, A_T=True, W_T=True):
+def _memory(add=None, slope=lambda Y: 1 - Y * Y, chain=True, A_T=True, W_T=True, past=0):
     def function(dY, Y, A, W):
         terms, top = [], dY
         for i in reversed(range(len(A))):
             dU = dY * slope(Y[i + 1])
             a, w = A[i].T if A_T else A[i], W[i].T if W_T else W[i]
             terms.insert(0, a @ dU @ w)
-            dY = dU if chain else top
+            dY = dU + past * dY if chain else top
         return (add or sum)(terms), dY
 
     return function
@@ -168,6 +168,14 @@ MEMORY = (
         "10.6",
         EVERY_BLOCK,
     ),
+    Mutant(
+        "a stream past the block",
+        _memory(past=1),
+        "dY is handed on beside dU, as if the block were Y[l − 1] + tanh(…): here Y[l − 1] stands inside the tanh, and "
+        "nothing goes past it.",
+        "10.6",
+        EVERY_BLOCK,
+    ),
 )
 
 # 10.3
@@ -218,11 +226,11 @@ SENT = (
 # 10.4
 
 
-def _reading(roles="YMM", scale=math.sqrt, axis=-1, use_mask=True, zeroed=False):
+def _reading(roles="YMM", scale=math.sqrt, axis=-1, use_mask=True, zeroed=False, wide=False):
     def function(Y, M, W_q, W_k, W_v, mask=None):
         arrays = {"Y": Y, "M": M}
         Q, K, V = (arrays[role] @ W for role, W in zip(roles, (W_q, W_k, W_v), strict=True))
-        S = Q @ K.mT / scale(Q.shape[-1])
+        S = Q @ K.mT / scale(Y.shape[-1] if wide else Q.shape[-1])
         if mask is not None and use_mask and not zeroed:
             S = np.where(mask, S, -1e30)
         A = weights(S, axis=axis)
@@ -292,6 +300,13 @@ READING = (
         "The weights are set to zero after the softmax: their rows no longer sum to one.",
         "10.6",
         ("padded source", "padded, equal lengths"),
+    ),
+    Mutant(
+        "divided by sqrt(d)",
+        _reading(wide=True),
+        "The scores are divided by √d, the width of the stream: q · k adds d_k products, so it is √d_k.",
+        "10.6",
+        EVERY_READING,
     ),
 )
 
@@ -510,5 +525,12 @@ COUNTS = (
         "N is right; 6 d is the length for f = 4 d: write it with f.",
         "10.8",
         ("a small one", "drawn at random", "another"),
+    ),
+    Mutant(
+        "twelve d squared",
+        _count(block=lambda d, f: 12 * d * d),
+        "12 d² a block is the rule of thumb for f = 4d: it has neither biases nor norms, and here f may be any width.",
+        "10.8",
+        COUNTED,
     ),
 )
