@@ -124,6 +124,10 @@ def promising(X, y):
     """X (*B, n, d), y (d,)."""
 
 
+def with_two_letters(X, y):
+    """X (n, d), y (m,), where m is always d."""
+
+
 BROKEN_SETS = {
     "does not get full marks": dict(reference=lambda X, y: (3 * X, X.sum(axis=0) + y)),
     "loses no marks": dict(mutants=(*TOY.mutants, Mutant("fine", right_pair, "?", "9.1", ()))),
@@ -136,6 +140,7 @@ BROKEN_SETS = {
     "first with X of rank 3": dict(cases=(*TOY.cases, Case("x", deep_pair, "", guards="values"))),
     "first with X in the hundreds": dict(cases=(*TOY.cases, Case("x", large_pair, "", guards="values"))),
     "leading axes *B": dict(stub=promising),
+    "are never all different": dict(stub=with_two_letters),
     "has no points": dict(cases=(*TOY.cases, Case("x", make_pair, ""))),
     "needs a case that does not come before": dict(cases=(*TOY.cases, Case("x", make_pair, "", 1, ("y",)))),
     "two cases have one name": dict(cases=(TOY.cases[0], *TOY.cases)),

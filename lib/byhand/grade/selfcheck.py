@@ -1,5 +1,6 @@
 """Prove an exercise set: the right answer gets full marks, and every wrong one its own message."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -62,6 +63,8 @@ def _promises(question):
     ranks = [{np.ndim(i[name]) for i in public if isinstance(i.get(name), np.ndarray)} for name in names]
     if "*B" in (question.stub.__doc__ or "") and not any(found and max(found) - min(found) > 1 for found in ranks):
         yield "the statement has leading axes *B: expected a public case with none or one and another with two more"
+    if public and not any(_all_different(question.stub.__doc__ or "", inputs) for inputs in public):
+        yield "the letters of the statement's shapes are never all different in a public case"
     for name in names:
         for value in {i[name] for i in public if isinstance(i.get(name), str | bool)}:
             under = [i for i in public if i.get(name) == value]
@@ -69,6 +72,21 @@ def _promises(question):
                 numbers = {i[other] for i in under if type(i.get(other)) is float}
                 if numbers and numbers <= {0.0, 1.0}:
                     yield f"{other} is never other than 0 or 1 where {name} is {value!r}"
+
+
+def _all_different(statement, inputs):
+    """Do the letters of shapes such as X (*B, n, d) stand for different numbers?"""
+    sizes = {}
+    for words, shape in re.findall(r"((?:\w+(?:, | and ))*\w+) \(([^()]*)\)", " ".join(statement.split())):
+        letters = [letter.strip() for letter in shape.split(",") if letter.strip() not in ("", "*B")]
+        if not all(re.fullmatch(r"[A-Za-z]\w*", letter) for letter in letters):
+            continue  # words in brackets, products and numbers
+        for name in re.split(r", | and ", words):
+            if isinstance(inputs.get(name), np.ndarray) and inputs[name].ndim >= len(letters):
+                lead = inputs[name].shape[: inputs[name].ndim - len(letters)]
+                sizes |= dict(zip(letters, inputs[name].shape[len(lead) :], strict=True))
+                sizes |= {f"*B {k}": n for k, n in enumerate(lead) if "*B" in shape}
+    return len(set(sizes.values())) == len(sizes)
 
 
 def features(value):

@@ -89,6 +89,7 @@ QUESTIONS = (
             Case("two heads", cases.maps(4, 2, 2, 2, 4), "d = 4, H = 2", 2),
             Case("any widths", cases.maps(6, 3, 2, 4, 6), "d = 6, H = 3, d_k = 2, d_v = 4", 2, ("two heads",)),
             Case("three heads", cases.maps(5, 3, 2, 3, 5), "other sizes", guards="any widths"),
+            Case("another output width", cases.maps(5, 3, 2, 4, 7), "d_o = 7", guards="any widths", open=True),
         ),
         mutants=mutants.SUMS,
     ),

@@ -39,6 +39,7 @@ QUESTIONS = (
             Case("two blocks", cases.blocks(2, 4, 4, 3, 3), "two blocks", 2, ("one block",)),
             Case("four blocks", cases.blocks(4, 5, 3, 2, 4), "four blocks, all sizes different", 2, ("two blocks",)),
             Case("three blocks", cases.blocks(3, 3, 6, 4, 2), "three blocks", guards="two blocks"),
+            Case("all sizes different", cases.blocks(2, 5, 3, 4, 6), "two blocks", guards="two blocks", open=True),
         ),
         mutants=mutants.MEMORY,
     ),
