@@ -43,10 +43,11 @@ class Report:
 
 
 def examine(question, answer, expected, cases=None, key=DISPLAY):
-    """Run the cases in order; `expected(case)` gives the right arrays.  A failed case spares those that need it."""
+    """Run the cases in order; `expected(case)` gives the right arrays.  A failed case spares those that need it,
+    and the open ones that guard it."""
     done, failed, results = [], {}, []
     for case in question.public if cases is None else cases:
-        blocked = [name for name in case.needs if name in failed]
+        blocked = [name for name in (*case.needs, *([case.guards] if case.open else [])) if name in failed]
         if blocked:
             failed[case.name] = failed[blocked[0]]
             done.append((case, Verdict("not run", failed[blocked[0]])))

@@ -135,7 +135,7 @@ def _separation(question, reference, stored, key):
     outcomes = examine(question, reference, expected, question.cases, key)
     if score(question, outcomes) != question.points or not all(o.verdict.ok for o in outcomes):
         yield f"the reference does not get full marks{at}"
-    free = [replace(case, needs=()) for case in question.cases]  # every case is to be judged by itself
+    free = [replace(case, needs=(), open=False) for case in question.cases]  # every case is to be judged by itself
     caught = {}
     for mutant in question.mutants:
         alone = examine(question, mutant.function, expected, free, key)
