@@ -30,13 +30,13 @@ def activation_forward(X: Float[Array, "*S"], name: Activation = "gelu") -> tupl
     """x S(x), S a gate between 0 and 1: relu 1 where x > 0; gelu Φ(x), and gelu_tanh, close to it (Hendrycks and
     Gimpel 2016); silu σ(x)."""
     if name == "relu":
-        S = (X > 0).astype(X.dtype)
+        S = (X > 0).astype(X.dtype)  # (9.2)
     elif name == "gelu":
-        S = 0.5 + 0.5 * erf(X * (1 / math.sqrt(2)))
+        S = 0.5 + 0.5 * erf(X * (1 / math.sqrt(2)))  # (9.4)
     elif name == "gelu_tanh":
-        S = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * (X * X)))  # σ(2κ(x + ν x³))
+        S = 0.5 + 0.5 * np.tanh(X * (TANH_SCALE + TANH_SCALE * TANH_CUBE * (X * X)))  # (9.6): σ(2κ(x + ν x³))
     else:
-        S = 0.5 + 0.5 * np.tanh(0.5 * X)  # silu: σ(x) without an exponential that could overflow
+        S = 0.5 + 0.5 * np.tanh(0.5 * X)  # (9.5): σ(x), without an exponential that could overflow
     return X * S, ActivationCache(X, S, name)  # (9.2)
 
 
@@ -45,7 +45,7 @@ def activation_backward(dY: Float[Array, "*S"], cache: ActivationCache) -> Float
     """dX = dY ∘ (S + X ∘ S'), with Φ' the normal density and σ' = σ (1 − σ)."""
     X, S, name = cache
     if name == "relu":
-        return dY * S
+        return dY * S  # (9.3)
     if name == "gelu":
         slope = np.exp(-0.5 * (X * X)) * (1 / math.sqrt(2 * math.pi))  # (9.4)
     elif name == "gelu_tanh":
@@ -77,7 +77,7 @@ def feed_forward_forward(
     else:
         inner, gate = U, None
     G, cache = activation_forward(inner, activation)  # (9.9)
-    Y, down = linear_forward(G * U if gate else G, params["W_2"], params.get("b_2"))  # (9.10), (9.17)
+    Y, down = linear_forward(G * U if gate else G, params["W_2"], params.get("b_2"))  # (9.17), (9.10)
     return Y, FeedForwardCache(up, gate, U, cache, G, down)
 
 
@@ -109,8 +109,8 @@ def dropout_forward(
 ) -> tuple[Float[Array, "*S"], DropoutCache]:
     """Each entry is 0 with probability p, else divided by 1 − p, so that its mean stays; rng None switches it off."""
     if rng is None or p == 0:
-        return X, DropoutCache(None, X.shape)
-    keep = (rng.random(X.shape, dtype=np.float32) >= p).astype(X.dtype) * X.dtype.type(1 / (1 - p))
+        return X, DropoutCache(None, X.shape)  # (9.24)
+    keep = (rng.random(X.shape, dtype=np.float32) >= p).astype(X.dtype) * X.dtype.type(1 / (1 - p))  # (9.24)
     return X * keep, DropoutCache(keep, X.shape)  # (9.24)
 
 

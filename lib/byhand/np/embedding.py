@@ -130,7 +130,7 @@ def sgns_backward(
 ) -> tuple[Float[Array, "V d"], Float[Array, "V d"]]:
     """dW_in, dW_out: with ds = ±(σ(z) − 1), each vector is pulled to its neighbour and pushed from the drawn ones."""
     centres, others, u, w, z, sign, V = cache
-    pull = -np.exp(-np.logaddexp(0, z))  # σ(z) − 1 = −σ(−z), without overflow
+    pull = -np.exp(-np.logaddexp(0, z))  # (2.18): σ(z) − 1 = −σ(−z), without overflow
     ds = float(dL) / len(centres) * sign * pull  # (2.18)
     du = (ds[..., None] * w).sum(axis=1)  # (2.19)
     dw = ds[..., None] * u[:, None]  # (2.19)
@@ -162,7 +162,7 @@ def patch_embedding_backward(
     dX: Float[Array, "*B n d"], cache: PatchEmbeddingCache
 ) -> tuple[Float[Array, "*B h w c"], Float[Array, "p d"], Float[Array, " d"]]:
     """dimages, dW, db; no two patches share a pixel, so nothing is added up in dimages."""
-    dsquares, dW, db = linear_backward(dX, cache.linear)
+    dsquares, dW, db = linear_backward(dX, cache.linear)  # (0.20)
     return patchify_backward(dsquares, cache.patches), dW, db  # (2.28)
 
 

@@ -48,7 +48,7 @@ def embed_forward(
     embeds("embed", config, len(params["tokens"]["E"]), ids, segments, positions)
     positions = np.arange(ids.shape[-1]) if positions is None else positions
     E, of_segment, of_place, norm = params["tokens"]["E"], None, None, None
-    X, tokens = embedding_forward(E, ids, math.sqrt(config.d) if config.scale_embedding else 1.0)
+    X, tokens = embedding_forward(E, ids, math.sqrt(config.d) if config.scale_embedding else 1.0)  # (10.10)
     if config.segments:
         S, of_segment = gather_forward(params["segments"]["E"], np.zeros_like(ids) if segments is None else segments)
         X = X + S  # (10.10)
@@ -58,8 +58,8 @@ def embed_forward(
     elif config.position == "sinusoidal":
         X = X + sinusoidal_at(positions, config.d, config.rope_theta).astype(X.dtype)  # (10.10)
     if config.embedding_norm:
-        X, norm = norm_forward(X, params["norm"], config.eps)
-    X, dropout = dropout_forward(X, config.p, rng)
+        X, norm = norm_forward(X, params["norm"], config.eps)  # (6.4)
+    X, dropout = dropout_forward(X, config.p, rng)  # (9.24)
     return X, EmbedCache(tokens, of_segment, of_place, norm, dropout)
 
 
@@ -67,9 +67,9 @@ def embed_forward(
 def embed_backward(dX: Float[Array, "*B n d"], cache: EmbedCache) -> dict:
     """The gradients of the parameters: the three tables were added, so each receives all of dX at the rows it gave."""
     grads: dict = {}
-    dX = dropout_backward(dX, cache.dropout)
+    dX = dropout_backward(dX, cache.dropout)  # (9.24)
     if cache.norm is not None:
-        dX, grads["norm"] = norm_backward(dX, cache.norm)
+        dX, grads["norm"] = norm_backward(dX, cache.norm)  # (6.14)
     if cache.positions is not None:
         grads["positions"] = {"table": gather_backward(dX, cache.positions)}  # (10.12)
     if cache.segments is not None:
@@ -139,7 +139,7 @@ def encoder_forward(
     """
     kind_among("encoder", config, "encoder", "encoder_decoder")
     names("encoder", "params", params, list(config.side("encoder")))
-    X, embed = embed_forward(ids, params["embedding"], config, segments, positions, rng)
+    X, embed = embed_forward(ids, params["embedding"], config, segments, positions, rng)  # (10.10)
     H, stack = stack_forward(X, params, config, mask, rng=rng, positions=positions, is_causal=is_causal)  # (10.13)
     return H, EncoderCache(embed, stack)
 
@@ -176,7 +176,7 @@ def decoder_forward(
 @checked
 def decoder_backward(dlogits: Float[Array, "*B n V"], cache: DecoderCache) -> dict:
     """The gradients of the parameters."""
-    _, dembedding, grads = _decode_backward(dlogits, cache)  # (10.18), (10.19)
+    _, dembedding, grads = _decode_backward(dlogits, cache)  # (10.19), (10.3)
     return grads | {"embedding": dembedding}
 
 
@@ -205,7 +205,7 @@ def encoder_decoder_forward(
     shared = config.source_vocab is None
     embedding = params["encoder" if shared else "decoder"]["embedding"]
     logits, decoder = _decode_forward(
-        target, params["decoder"], embedding, config, target_mask, M, source_mask, rng, target_positions)
+        target, params["decoder"], embedding, config, target_mask, M, source_mask, rng, target_positions)  # (10.16)
     return logits, EncoderDecoderCache(encoder, decoder, shared)
 
 
@@ -215,7 +215,7 @@ def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDeco
 
     A shared embedding was read for the source, for the target and for the logits: a sum of three.
     """
-    dM, dembedding, decoder = _decode_backward(dlogits, cache.decoder)  # (10.22)
+    dM, dembedding, decoder = _decode_backward(dlogits, cache.decoder)  # (10.22), (10.19), (10.3)
     encoder = encoder_backward(dM, cache.encoder)  # (10.23)
     if cache.shared:
         encoder["embedding"] = map_tree(np.add, encoder["embedding"], dembedding)  # (10.24)
@@ -225,10 +225,10 @@ def encoder_decoder_backward(dlogits: Float[Array, "*B n V"], cache: EncoderDeco
 
 
 def _decode_forward(ids, params, embedding, config, mask, M, memory_mask, rng, positions):
-    X, embed = embed_forward(ids, embedding, config, None, positions, rng)
+    X, embed = embed_forward(ids, embedding, config, None, positions, rng)  # (10.10)
     causal = causal_mask(ids.shape[-1])
     mask = causal if mask is None else combine_masks(causal, mask)
-    H, stack = stack_forward(X, params, config, mask, M, memory_mask, rng, positions)
+    H, stack = stack_forward(X, params, config, mask, M, memory_mask, rng, positions)  # (10.13)
     E = embedding["tokens"]["E"]
     logits, head = unembed_forward(H, E) if config.tied else linear_forward(H, params["head"]["W"])  # (10.16)
     return logits, DecoderCache(embed, stack, head)
@@ -240,9 +240,9 @@ def _decode_backward(dlogits, cache):
     if tied:
         dH, dE = unembed_backward(dlogits, cache.head)  # (10.18)
     else:
-        dH, dW, _ = linear_backward(dlogits, cache.head)
-    dX, dM, grads = stack_backward(dH, cache.stack)
-    dembedding = embed_backward(dX, cache.embed)
+        dH, dW, _ = linear_backward(dlogits, cache.head)  # (10.18)
+    dX, dM, grads = stack_backward(dH, cache.stack)  # (10.3), (10.22), (10.3)
+    dembedding = embed_backward(dX, cache.embed)  # (10.11)
     if tied:
         dembedding["tokens"]["E"] += dE  # (10.19)
     else:

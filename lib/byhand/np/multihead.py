@@ -63,8 +63,8 @@ def biased_attention_forward(
     """softmax(Q Kᵀ / √d_k + bias) V: what is known of a pair beside its content, repeated over the batch."""
     scale = 1 / math.sqrt(Q.shape[-1])
     S, add = add_forward(scale * (Q @ K.mT), bias)  # (5.22)
-    A, _ = softmax_forward(S, mask)
-    return A @ V, BiasedAttentionCache(Q, K, V, A, scale, add)
+    A, _ = softmax_forward(S, mask)  # (4.6)
+    return A @ V, BiasedAttentionCache(Q, K, V, A, scale, add)  # (5.3)
 
 
 @checked
@@ -147,9 +147,9 @@ def multihead_backward(
     dZ, grads = split_heads(dZ, heads), {}  # (5.16)
     if isinstance(attention, BiasedAttentionCache):
         dQ, dK, dV, dB = biased_attention_backward(dZ, attention)  # (5.23)
-        grads = {} if bias is None else {"table": relative_bias_backward(dB, bias)}
+        grads = {} if bias is None else {"table": relative_bias_backward(dB, bias)}  # (3.24)
     else:
-        dQ, dK, dV = attention_backward(dZ, attention)
+        dQ, dK, dV = attention_backward(dZ, attention)  # (4.28), (4.29), (4.25)
     dK, dV = (sum_heads(dY, heads // kv_heads) for dY in (dK, dV))  # (5.26)
     if turn is not None:
         dQ, dK = rope_backward(dQ, turn[0]), rope_backward(dK, turn[1])  # (5.25)
@@ -202,8 +202,8 @@ def head_sum_forward(
     flat_q, flat_k = (np.swapaxes(params[name], 0, 1).reshape(d, H * k) for name in ("U_q", "U_k"))
     Q, U_q = linear_forward(X, flat_q)  # (5.5)
     K, U_k = linear_forward(X, flat_k)  # (5.5)
-    XV = X[..., None, :, :] @ params["V"]
-    Z, attention = attention_forward(split_heads(Q, H), split_heads(K, H), XV, over_heads(mask, X.ndim))
+    XV = X[..., None, :, :] @ params["V"]  # (5.11)
+    Z, attention = attention_forward(split_heads(Q, H), split_heads(K, H), XV, over_heads(mask, X.ndim))  # (5.3)
     return Z.sum(axis=-3), HeadSumCache(X, params["V"], U_q, U_k, attention)  # (5.11)
 
 
@@ -215,13 +215,13 @@ def head_sum_backward(
     X, V_h, U_q, U_k, attention = cache
     H, d, _ = V_h.shape
     dZ = np.broadcast_to(dO[..., None, :, :], (*X.shape[:-2], H, *dO.shape[-2:]))
-    dQ, dK, dXV = attention_backward(np.ascontiguousarray(dZ), attention)
+    dQ, dK, dXV = attention_backward(np.ascontiguousarray(dZ), attention)  # (4.28), (4.29), (4.25)
     dX_q, dU_q, _ = linear_backward(merge_heads(dQ), U_q)  # (5.17)
     dX_k, dU_k, _ = linear_backward(merge_heads(dK), U_k)  # (5.17)
     dX = dX_q + dX_k + (dXV @ V_h.mT).sum(axis=-3)  # (5.18)
     dV = (X[..., None, :, :].mT @ dXV).reshape(-1, *V_h.shape).sum(axis=0)  # (5.18)
     heads = lambda dU: np.swapaxes(dU.reshape(d, H, -1), 0, 1)  # noqa: E731  (one short map, used twice)
-    return dX, {"U_q": heads(dU_q), "U_k": heads(dU_k), "V": dV}
+    return dX, {"U_q": heads(dU_q), "U_k": heads(dU_k), "V": dV}  # (5.17)
 
 
 @checked

@@ -60,7 +60,7 @@ def layer_norm_forward(
     X: Float[Array, "*B d"], gamma: Float[Array, " d"], beta: Float[Array, " d"], eps: NonNegative = 1e-5
 ) -> tuple[Float[Array, "*B d"], NormCache]:
     """Each token by itself, over its features (Ba et al. 2016)."""
-    X_hat, standard = standardize_forward(X, (-1,), eps)
+    X_hat, standard = standardize_forward(X, (-1,), eps)  # (6.3)
     return X_hat * gamma + beta, NormCache(X_hat, standard.s, gamma)  # (6.4)
 
 
@@ -88,7 +88,7 @@ def instance_norm_forward(
 ) -> tuple[Float[Array, "*B n d"], GroupNormCache]:
     """Each feature of each sequence, over its tokens."""
     X_hat, standard = standardize_forward(X, (-2,), eps)  # (6.6)
-    return X_hat * gamma + beta, GroupNormCache(standard, X_hat, gamma)
+    return X_hat * gamma + beta, GroupNormCache(standard, X_hat, gamma)  # (6.4)
 
 
 @checked
@@ -111,7 +111,7 @@ def group_norm_forward(
     multiple_of("group_norm", groups, **{"width of X": X.shape[-1]})
     grouped, standard = standardize_forward(X.reshape(*X.shape[:-1], groups, X.shape[-1] // groups), (-3, -1), eps)
     X_hat = grouped.reshape(X.shape)  # (6.6)
-    return X_hat * gamma + beta, GroupNormCache(standard, X_hat, gamma)
+    return X_hat * gamma + beta, GroupNormCache(standard, X_hat, gamma)  # (6.4)
 
 
 @checked
@@ -150,15 +150,15 @@ def batch_norm_forward(
     """
     not_negative("batch_norm", **{"running['var']": running["var"]})
     if not training:
-        s = np.sqrt(running["var"] + eps)
+        s = np.sqrt(running["var"] + eps)  # (6.22)
         X_hat = (X - running["mean"]) / s  # (6.22)
-        return X_hat * gamma + beta, BatchNormCache(StandardizeCache(X_hat, s, ()), X_hat, gamma, running)
+        return X_hat * gamma + beta, BatchNormCache(StandardizeCache(X_hat, s, ()), X_hat, gamma, running)  # (6.22)
     at_least("batch_norm", 2, **{"number of tokens of X": X.size // X.shape[-1]})
     axes = tuple(range(X.ndim - 1))
     X_hat, standard = standardize_forward(X, axes, eps)  # (6.6)
-    now = {"mean": X.mean(axis=axes), "var": X.var(axis=axes, ddof=1)}
+    now = {"mean": X.mean(axis=axes), "var": X.var(axis=axes, ddof=1)}  # (6.21)
     after = {name: (1 - momentum) * running[name] + momentum * now[name] for name in running}  # (6.21)
-    return X_hat * gamma + beta, BatchNormCache(standard, X_hat, gamma, after)
+    return X_hat * gamma + beta, BatchNormCache(standard, X_hat, gamma, after)  # (6.4)
 
 
 @checked
@@ -185,9 +185,9 @@ def rms_norm_forward(
 ) -> tuple[Float[Array, "*B d"], RMSNormCache]:
     """Y = γ ∘ X / √(mean X² + ε) over the features: no mean is taken away (Zhang and Sennrich 2019)."""
     squares_add_up("rms_norm", X, (-1,), eps, centred=False)
-    r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + eps)
+    r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + eps)  # (6.25)
     X_hat = X / r  # (6.25)
-    return X_hat * gamma, RMSNormCache(X_hat, r, gamma)
+    return X_hat * gamma, RMSNormCache(X_hat, r, gamma)  # (6.25)
 
 
 @checked

@@ -90,7 +90,7 @@ def concat_positions_backward(
 ) -> tuple[Float[Array, "*B n d"], Float[Array, "n k"]]:
     """dX, dP: each takes its own features of dY."""
     d = cache.X_shape[-1]
-    dX, dP = dY[..., :d], dY[..., d:]
+    dX, dP = dY[..., :d], dY[..., d:]  # (3.10)
     return dX, unbroadcast(dP, dP.shape[-2:])  # (3.10)
 
 
@@ -135,7 +135,7 @@ def relative_bias_forward(
     away = _distance("relative_bias", n, m, offset, positions)
     ids = rho + np.clip(away, -rho, rho)
     rows, _ = gather_forward(table.mT, ids)  # (3.23)
-    return np.moveaxis(rows, -1, -3), RelativeBiasCache(ids, H, r)
+    return np.moveaxis(rows, -1, -3), RelativeBiasCache(ids, H, r)  # (3.23)
 
 
 @checked
@@ -143,7 +143,7 @@ def relative_bias_backward(dB: Float[Array, "*P H n m"], cache: RelativeBiasCach
     """dtable: the sum of dB over each diagonal; the two ends collect every pair that is further apart."""
     rows = np.moveaxis(dB, -3, -1)
     dtable, _ = scatter_add_forward(rows, cache.ids, cache.r)  # (3.24)
-    return dtable.mT
+    return dtable.mT  # (3.24)
 
 
 @checked

@@ -37,8 +37,8 @@ def norm_forward(
 ) -> tuple[Float[Array, "*B d"], NormCache | RMSNormCache]:
     """LayerNorm if params has {gamma, beta}, RMSNorm if it has gamma alone."""
     if "beta" in params:
-        return layer_norm_forward(X, params["gamma"], params["beta"], eps)
-    return rms_norm_forward(X, params["gamma"], eps)
+        return layer_norm_forward(X, params["gamma"], params["beta"], eps)  # (6.4)
+    return rms_norm_forward(X, params["gamma"], eps)  # (6.25)
 
 
 @checked
@@ -47,9 +47,9 @@ def norm_backward(
 ) -> tuple[Float[Array, "*B d"], dict[str, Float[Array, " d"]]]:
     """dX and the gradients of the norm's parameters."""
     if isinstance(cache, NormCache):
-        dX, dgamma, dbeta = layer_norm_backward(dY, cache)
+        dX, dgamma, dbeta = layer_norm_backward(dY, cache)  # (6.14), (6.7), (6.7)
         return dX, {"gamma": dgamma, "beta": dbeta}
-    dX, dgamma = rms_norm_backward(dY, cache)
+    dX, dgamma = rms_norm_backward(dY, cache)  # (6.27), (6.7)
     return dX, {"gamma": dgamma}
 
 
@@ -93,7 +93,7 @@ def residual_backward(
         dX, dnorm = norm_backward(dX_bar, cache.norm)
         return (cache.alpha * dY + dX if cache.residual else dX), dnorm, grads  # (7.11), (7.14)
     dS, dnorm = norm_backward(dY, cache.norm)  # (7.12)
-    dX, grads = sublayer_backward(dS, cache.inner)
+    dX, grads = sublayer_backward(dS, cache.inner)  # (7.13)
     return (cache.alpha * dS + dX if cache.residual else dX), dnorm, grads  # (7.13)
 
 

@@ -23,7 +23,7 @@ def softmax_forward(
     top = S.max(axis=-1, keepdims=True)
     E = np.exp(S - np.where(top == -np.inf, 0, top))  # (4.17)
     Z = E.sum(axis=-1, keepdims=True)
-    A = E / np.where(Z == 0, 1, Z)
+    A = E / np.where(Z == 0, 1, Z)  # (4.17)
     return A, SoftmaxCache(A)
 
 
@@ -67,7 +67,7 @@ class LogSoftmaxCache(NamedTuple):
 def log_softmax_forward(S: Float[Array, "*B m"]) -> tuple[Float[Array, "*B m"], LogSoftmaxCache]:
     """log softmax(S) = S − logsumexp(S), finite even where the softmax rounds to 0."""
     L, cache = logsumexp_forward(S)  # (4.23)
-    return S - L[..., None], LogSoftmaxCache(cache.A)
+    return S - L[..., None], LogSoftmaxCache(cache.A)  # (4.23)
 
 
 @checked
