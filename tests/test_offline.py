@@ -145,7 +145,7 @@ def toggles(page, control, content, wait=WAIT) -> bool:
 
 
 def test_folds_toggle(chrome, book):
-    """Those of the text and of code, and the answers of a problem set: one page of each kind, for all are made alike."""
+    """Those of text and code, and the answers of a problem set: one page of each kind, for all are made alike."""
     seen = 0
     with visitor(chrome, book) as page:
         for name in ("start", "04_attention", "exercises/04_attention", "errata", "notation"):
