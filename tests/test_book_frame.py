@@ -7,6 +7,7 @@ dates in the footer (html_last_updated_fmt), absolute paths in the configuration
 """
 
 import base64
+import html
 import json
 import re
 from functools import cache
@@ -359,3 +360,65 @@ def test_every_term_has_an_anchor_and_every_reference_is_listed():
         if "$" not in fields["title"]:
             title = re.sub(r"\W+", " ", fields["title"].replace("'", "’")).strip().casefold()
             assert title in plain, f"{key}: {title}"
+
+
+# A page says what its source says: a full stop that the page lost, or moved, is seen
+
+STRAIGHT = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "…": "...", "\u00a0": " "})
+FORMULA = " ¤ "
+
+
+def plain(text: str) -> str:
+    """Letters and punctuation alone, quotes and dashes as on a keyboard, a formula as one sign."""
+    text = re.sub(r"-{2,3}", "-", text.translate(STRAIGHT)).replace(FORMULA.strip(), FORMULA)
+    return re.sub(r"\s+", "", text)  # a line's end, or the edge of a tag, is no difference
+
+
+def said(page: str) -> str:
+    """The text of a built page."""
+    body = page[page.index("<article"):page.index("</article>")]
+    body = re.sub(r'(?s)<(script|style)\b.*?</\1>', "", body)
+    body = re.sub(r"""(?s)<span class=["']math[^>]*>.*?</span>""", FORMULA, body)
+    return plain(html.unescape(re.sub(r"<[^>]*>", "", body)))
+
+
+def sentences(source: str) -> list[str]:
+    """The lines of prose of a source, as a page shows them; those with roles, footnotes or HTML are left out."""
+    text = re.sub(r"(?ms)^(`{3,}|:{3,}|~{3,}).*?^\1[`:~]*[ ]*$", "", source)
+    text = re.sub(r"(?s)\$\$.*?\$\$|\\begin\{(\w+\*)\}.*?\\end\{\1\}", "", text)
+    found = []
+    for line in text.splitlines():
+        bare = re.sub(r"\$[^$]*\$|`[^`]*`", "", line)
+        if re.match(r"[A-Z*\"“][^|]*[.?!]\)?$", line) and not re.search(r"\{|<|\]\[|\[\^|\\", bare):
+            line = re.sub(r"\$[^$]+\$", FORMULA, line)
+            line = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", line)
+            parts = line.split("`")  # every other one is code, where an asterisk is one
+            found.append(plain("".join(x if i % 2 else x.replace("*", "") for i, x in enumerate(parts))))
+    return found
+
+
+def unsaid(source: str, page: str) -> list[str]:
+    there = said(page)
+    return [line for line in sentences(source) if line not in there]
+
+
+def test_a_page_says_what_its_source_says():
+    checked, missing = 0, {}
+    for name in toc_files(TOC):
+        text = markdown(source(name))
+        if found := unsaid(text, (HTML / f"{name}.html").read_text(encoding="utf-8")):
+            missing[name] = found
+        checked += len(sentences(text))
+    assert missing == {} and checked > 2000
+
+
+@pytest.mark.parametrize(("source", "page", "wrong"), [
+    ("It is *so*. Then $x$, and on.", "<p>It is <em>so</em>. Then <span class='math'>\\(x\\)</span>, and on.</p>", 0),
+    ("It is *so*. Then $x$.", "<p>It is <em>so</em> Then <span class='math'>\\(x\\)</span>..</p>", 1),
+    ("Here `H * k` is *one*.", "<p>Here <code>H * k</code> is <em>one</em>.</p>", 0),
+    ("Say \"so\" -- or not.", "<p>Say “so” – or not.</p>", 0), ("One. Two.", "<p>One, Two.</p>", 1),
+    ("See [4.4](04.ipynb).", "<p>See <a href='x'>4.4</a>.</p>", 0), ("One.\n\nTwo.", "<p>One.</p>", 1),
+    ("| A table. |\n# A title.\n- An item.", "<p></p>", 0),
+])
+def test_a_sentence_that_the_page_changed_is_found(source, page, wrong):
+    assert len(unsaid(source, f"<article>{page}</article>")) == wrong
