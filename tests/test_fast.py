@@ -21,12 +21,14 @@ def refuses_what_is_not_finite(arrays):
                 x[2, 3] = bad
                 raises(ValueError, rf"f: x holds {bad} at index \(2, 3\)", lambda x=x: arrays.finite("f", "x", x))
     raises(ValueError, "x holds inf at index", lambda: arrays.finite("f", "x", np.array([1, np.inf, -np.inf])))
+    assert not arrays.squares_are_finite([np.array([np.nan]), np.ones(2)])
 
 
 WRONG_FINITE = [
     ("a warning for large numbers", "with np.errstate(over=\"ignore\", invalid=\"ignore\"):", "if True:"),
-    ("a sum in which infinity passes", "np.isfinite(flat @ flat)", "(flat @ flat >= 0)"),
-    ("only the first half looked at", "np.isfinite(flat @ flat)", "np.isfinite(flat[:12] @ flat[:12])"),
+    ("a sum in which infinity passes", "math.isfinite(total)", "total >= 0"),
+    ("only the first half looked at", "flat.dot(flat)", "flat[:12].dot(flat[:12])"),
+    ("the last array alone", "total += flat.dot(flat)", "total = flat.dot(flat)"),
     ("whatever overflows is refused", "    if not ok.all():", "    if True:"),
 ]
 
