@@ -40,8 +40,8 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = {"tags", "mystnb", "jupyter"}  # all that a cell may say about itself; editors add the rest
-FOLDED = {"hide-input": {"source_hidden": True}, "hide-output": {"outputs_hidden": True},
-          "hide-cell": {"outputs_hidden": True, "source_hidden": True}}  # what the book folds, Lab folds too
+FOLDED = {"hide-input": ["source_hidden"], "hide-output": ["outputs_hidden"],
+          "hide-cell": ["outputs_hidden", "source_hidden"]}  # what the book folds, Lab folds too
 TEXT = "md:myst"
 SECONDS_A_CELL = 300
 
@@ -153,10 +153,6 @@ def small(png):
     return min(base64.b64encode(file.getvalue()).decode(), png, key=len)
 
 
-def merge(dicts):
-    return {key: value for one in dicts for key, value in one.items()}
-
-
 def canonical(nb):
     """Strip nb, in place, of all that a rerun could change; number its code cells 1..n."""
     nb.cells = [cell for cell in nb.cells if cell.source.strip()]
@@ -165,8 +161,8 @@ def canonical(nb):
     for cell in nb.cells:
         cell.source = cell.source.rstrip()
         said = {k: v for k, v in cell.metadata.items() if k in CELL_METADATA - {"jupyter"}}
-        folds = [FOLDED[tag] for tag in said.get("tags", []) if tag in FOLDED]
-        cell.metadata = nbformat.from_dict(said | ({"jupyter": dict(sorted(merge(folds).items()))} if folds else {}))
+        folds = sorted({name for tag in said.get("tags", []) for name in FOLDED.get(tag, [])})
+        cell.metadata = nbformat.from_dict(said | ({"jupyter": dict.fromkeys(folds, True)} if folds else {}))
         if cell.cell_type != "code":
             continue
         count += 1

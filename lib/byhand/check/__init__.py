@@ -53,6 +53,6 @@ __all__ = [
     "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_finite", "all_float64", "at_least",
     "axes_of", "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below",
     "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree",
-    "multiple_of", "names", "needs", "not_empty", "number_from", "optimiser_trees", "prompts_fit", "repeats_to",
-    "same_shape", "same_trees", "not_negative", "squares_add_up", "words_alone",
+    "multiple_of", "names", "needs", "not_empty", "not_negative", "number_from", "optimiser_trees", "prompts_fit",
+    "repeats_to", "same_shape", "same_trees", "squares_add_up", "words_alone",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from byhand.check.arrays import finite
+from byhand.check.arrays import finite, squares_are_finite
 from byhand.check.numbers import kind_of
 from byhand.check.shapes import repeats
 
@@ -189,9 +189,7 @@ def not_negative(where: str, **arrays: np.ndarray) -> None:
 
 def squares_add_up(where: str, X: np.ndarray, axes: tuple, eps: float, centred: bool = True) -> None:
     """Mean squares over `axes` that the dtype of X can hold: infinity would make a norm 0, and 0 without eps NaN."""
-    limits, flat = np.finfo(X.dtype), X.ravel(order="K")
-    with np.errstate(over="ignore"):
-        finite = math.isfinite(flat @ flat)  # quick: if all of them add up, so do some
+    limits, finite = np.finfo(X.dtype), squares_are_finite([X])  # if all of them add up, so do some
     most = math.sqrt(limits.max / math.prod(X.shape[i] for i in axes))
     if not finite and (largest := np.abs(X).max()) > most:
         raise ValueError(f"{where}: X holds {largest:.3g} and {X.dtype} cannot add up its squares, "

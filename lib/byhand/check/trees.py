@@ -20,7 +20,7 @@ def leaves_of(tree: dict, prefix: str = "") -> dict[str, Any]:
 def same_trees(where: str, **trees: Any) -> None:
     """Trees of finite arrays of float32 or float64, all with the names of the first and, leaf by leaf, its shapes and
     dtypes. Squares of float16 vanish or overflow without a sound."""
-    first, every = None, []
+    first = None
     for name, tree in trees.items():
         if not isinstance(tree, dict):
             raise TypeError(f"{where}: {name} is {kind_of(tree)}, expected a dict")
@@ -30,7 +30,6 @@ def same_trees(where: str, **trees: Any) -> None:
                 raise TypeError(f"{where}: {name} has {kind_of(x)} at {path}, expected a NumPy array")
             if x.dtype != np.float32 and x.dtype != np.float64:
                 raise TypeError(f"{where}: {path} of {name} has dtype {x.dtype}, expected float32 or float64")
-        every += leaves.values()
         called, like = first = first or (name, leaves)
         if leaves.keys() != like.keys():
             raise ValueError(f"{where}: {name} has {', '.join(leaves)} but {called} has {', '.join(like)}")
@@ -40,14 +39,12 @@ def same_trees(where: str, **trees: Any) -> None:
             if x.dtype != like[path].dtype:
                 raise TypeError(f"{where}: {path} of {name} has dtype {x.dtype} but that of {called} has "
                                 f"{like[path].dtype}, expected one dtype")
-    if not trusted() and not squares_are_finite(every):
-        for name, tree in trees.items():
-            finite_tree(where, name, tree)
+        if not trusted():
+            finite_leaves(where, name, leaves)
 
 
-def finite_tree(where: str, name: str, tree: dict) -> None:
-    """No NaN and no infinity in any leaf."""
-    leaves = leaves_of(tree)
+def finite_leaves(where: str, name: str, leaves: dict) -> None:
+    """No NaN and no infinity in any of them."""
     if not squares_are_finite(list(leaves.values())):
         for path, x in leaves.items():
             finite(where, f"{name}.{path}", x)
@@ -64,7 +61,7 @@ def optimiser_trees(where: str, params: dict, grads: dict, state: Any, eps: floa
         raise ValueError(f"{where}: t of state is {t!r}, expected an array without axes that counts steps")
     same_trees(where, params=params, grads=grads, m=state["m"], v=state["v"])
     if trusted():  # an infinite v stops its parameter without a sound: no loss would show it
-        finite_tree(where, "v", state["v"])
+        finite_leaves(where, "v", leaves_of(state["v"]))
     for dtype in {x.dtype for x in leaves_of(params).values()}:
         if not dtype.type(eps) > 0:
             raise ValueError(f"{where}: eps is {eps}, expected a number that is greater than 0 in {dtype}")
