@@ -47,6 +47,7 @@ def main_line(nb):
     for i, cell in enumerate(nb.cells):
         if cell.cell_type == "markdown":
             text = FOLD.sub("", cell.source)
+            text = re.sub(r"(?m)^\*\*Your turn\.\*\*.*$", "", text)  # a signpost to an exercise is not read through
             text = re.sub(r"(?ms)^(:{3,}|`{3,})\{dropdown\}.*?^\1\s*$", "", text)
             text = re.sub(r"(?ms)^(`{3,})(?!\{).*?^\1\s*$", "", text)
             text = re.sub(r"(?s)\$\$.*?\$\$|\\begin\{(\w+\*)\}.*?\\end\{\1\}", " ", text)

@@ -7,6 +7,7 @@ import ast
 import inspect
 import io
 import linecache
+import re
 import subprocess
 import sys
 import zipfile
@@ -17,12 +18,13 @@ import byhand.np.attention as library_attention
 import byhand.np.gradcheck as library_gradcheck
 import byhand.np.linear as library_linear
 import byhand.np.softmax as library_softmax
+import exercise_table
 import make_expected
 import nbformat
 import numpy as np
 import pytest
 from byhand import grade
-from byhand.grade import check, example, hint, learner, summary
+from byhand.grade import check, example, hint, memory, summary
 from byhand.grade import examine as examine_module
 from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
@@ -33,6 +35,7 @@ from byhand.grade.model import Case, Mutant, Question, WrongAnswer, make_inputs
 from byhand.grade.run import run
 from byhand.grade.selfcheck import problems
 from byhand.grade.sets import SETS, all_questions, expected_arrays, expected_key, questions_of, references_of
+from byhand.grade.solutions import code_of, solutions_of
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {question.id: question for question in all_questions()}
@@ -41,8 +44,8 @@ REFERENCES = {q.id: references_of(q.id.split(".")[0])[q.name] for q in all_quest
 
 @pytest.fixture(autouse=True)
 def fresh_memory(monkeypatch):
-    monkeypatch.setattr(learner, "_points", {})
-    monkeypatch.setattr(learner, "_hints", {})
+    monkeypatch.setattr(memory, "_here", {})
+    monkeypatch.setenv("BYHAND_PROGRESS", "")
 
 
 # ---------------------------------------------------------------- a small question to try the engine on
@@ -996,15 +999,15 @@ def test_summary_adds_what_was_checked(capsys):
     check("04.2", lambda dA, A: A * dA)
     summary("04")
     out = capsys.readouterr().out.splitlines()
-    assert len(out) == 9 and out[1].startswith("04.2   0 / 4") and out[5].startswith("04.6   3 / 3")
-    assert out[0].startswith("04.1   – / 5") and out[-1] == "total 3 / 37"
+    assert len(out) == 9 and out[1].startswith("04.2    0 /  4") and out[5].startswith("04.6    3 /  3")
+    assert out[0].startswith("04.1    – /  5") and out[-1] == "total 3 / 37"
 
 
 def test_summary_keeps_the_best_score(capsys):
     check("04.6", REFERENCES["04.6"])
     check("04.6", lambda d, *moments: 0.0)
     summary("04")
-    assert "04.6   3 / 3" in capsys.readouterr().out
+    assert "04.6    3 /  3" in capsys.readouterr().out
 
 
 def test_check_prints_in_a_script_and_only_there(tmp_path, capsys):
@@ -1090,12 +1093,104 @@ def test_reference_has_the_arguments_of_the_stub(set_id):
         assert inspect.signature(reference) == inspect.signature(inspect.unwrap(question.stub))
 
 
+def statements(set_id):
+    """The text of each question by id: its Markdown cells, and the docstring of its stub."""
+    found, current = {}, None
+    for cell in nbformat.read(NOTEBOOKS[set_id], as_version=4).cells:
+        if cell.cell_type == "markdown":
+            head = re.match(r"## (?:(\d\d\.\d+) · )?", cell.source)
+            current = head[1] if head else current
+            found[current] = found.get(current, "") + cell.source + "\n\n"
+    for question in questions_of(set_id):
+        found[question.id] = found.get(question.id, "") + (question.stub.__doc__ or "")
+    return found
+
+
 @pytest.mark.parametrize("set_id", SETS)
-def test_notebook_states_title_points_and_minutes(set_id):
+def test_notebook_opens_with_its_table_and_states_titles(set_id):
     text = "\n".join(cell.source for cell in cells_of(set_id, "markdown"))
+    assert exercise_table.table(set_id) in text and f"](../{NOTEBOOKS[set_id].name})" in text
     for q in questions_of(set_id):
-        assert f"{q.title}\n\n*{q.points} points, about {q.minutes} minutes*" in text and f"## {q.id} · " in text
-    assert f"](../{NOTEBOOKS[set_id].name})" in text
+        assert f"## {q.id} · {q.title}\n\n{exercise_table.heading(q)}" in text
+
+
+PROMISE = re.compile(
+    r"\b(any number|any size|any shape|any axis|any length|any order|any of|may|must|need not|never|whatever|exactly|"
+    r"at most|at least|as large as|as small as|even if|not allowed|no loop|in any)\b", re.IGNORECASE
+)
+
+
+def loose_promises(set_id):
+    """Clauses that stand in no statement, and sentences that promise something and are tied to no case."""
+    texts = statements(set_id)
+    for question in questions_of(set_id):
+        text = " ".join(texts[question.id].split())
+        for words, _ in question.clauses:
+            if words not in text:
+                yield f"{question.id}: no statement says '{words}'"
+        for sentence in re.split(r"(?<=[.?!:])\s", text):
+            if PROMISE.search(sentence) and not any(words in sentence for words, _ in question.clauses):
+                yield f"{question.id}: no case is tied to '{sentence}'"
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_every_promise_of_a_statement_has_its_case(set_id):
+    assert list(loose_promises(set_id)) == []
+
+
+def chapter_of(set_id):
+    return nbformat.read(ROOT / "book" / NOTEBOOKS[set_id].name, as_version=4)
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_every_question_is_pointed_to_from_its_section(set_id):
+    section, pointed = None, set()
+    for cell in chapter_of(set_id).cells:
+        if cell.cell_type == "markdown":
+            for line in cell.source.splitlines():
+                head = re.match(r"## (\d+\.\d+) · ", line)
+                section = head[1] if head else section
+                if line.startswith("**Your turn.** "):
+                    pointed |= {(question_id, section) for question_id in re.findall(r"\b\d\d\.\d+\b", line)}
+    assert pointed == {(q.id, q.section) for q in questions_of(set_id)}
+
+
+# ---------------------------------------------------------------- the worked solutions
+
+
+@pytest.mark.parametrize("question_id", QUESTIONS)
+def test_the_worked_solution_gets_full_marks_and_is_derived(question_id):
+    question, text = QUESTIONS[question_id], solutions_of(question_id.split(".")[0]).get(question_id, "")
+    code = code_of(text)
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    assert len(prose.split()) >= 40, "a solution says why"
+    scope = {"np": np}
+    if question.torch:
+        scope["torch"] = pytest.importorskip("torch")
+    linecache.cache[f"<{question_id}>"] = (len(code), None, code.splitlines(True), f"<{question_id}>")
+    exec(compile(code, f"<{question_id}>", "exec"), scope)
+    report = check(question_id, scope[question.name])
+    assert report.passed, report
+
+
+def lines_of(source):
+    """The statements of a text of code, each as one line without comments."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return)):
+            found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_an_unprinted_answer_stands_on_no_page(set_id):
+    sources = [cell.source for cell in chapter_of(set_id).cells if cell.cell_type == "code"]
+    page = {line for source in sources if not source.startswith("%") for line in lines_of(source)}
+    for question in questions_of(set_id):
+        if not question.printed:
+            mine = lines_of(code_of(solutions_of(set_id)[question.id]))
+            seen = [line for line in mine if line in page]
+            assert 2 * len(seen) <= len(mine), f"{question.id}: {seen} stand in the chapter"
 
 
 # ---------------------------------------------------------------- the wheel
@@ -1114,4 +1209,4 @@ def test_the_wheel_has_the_expected_arrays_and_no_right_answer(tmp_path):
     (wheel,) = (tmp_path / "out").glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert {f"byhand/grade/sets/{folder}/expected.npz" for folder in SETS.values()} <= set(names)
-    assert [name for name in names if "reference" in name] == []
+    assert [name for name in names if "reference" in name or "solutions/s" in name] == []

@@ -51,6 +51,7 @@ KERNEL_ENV = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",
+    "BYHAND_PROGRESS": "",  # what a learner has done elsewhere is not shown
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # silences a line of the debugger on stderr
 }
 

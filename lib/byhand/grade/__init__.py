@@ -1,7 +1,7 @@
-"""Exercises that check themselves in the notebook: `check(my_function)`, `hint("04.2")`, `summary("04")`."""
+"""Exercises that check themselves: `check(my_function)`, `hint("04.2")`, `solution("04.2")`, `summary()`."""
 
 from .equation import which_equation
-from .learner import check, example, hint, summary
+from .learner import check, example, hint, solution, summary
 from .selfcheck import selfcheck
 
-__all__ = ["check", "example", "hint", "selfcheck", "summary", "which_equation"]
+__all__ = ["check", "example", "hint", "selfcheck", "solution", "summary", "which_equation"]

@@ -1,10 +1,11 @@
 """Try an answer on the cases of its question, and put the outcome into words."""
 
+import random
 from dataclasses import dataclass
 
 import numpy as np
 
-from .judge import Verdict, finish, judge, recognise
+from .judge import Verdict, finish, judge, recognise, two_mistakes
 from .model import DISPLAY, Case, Mutant, Question, make_inputs
 from .run import run
 
@@ -16,6 +17,7 @@ class Outcome:
     mutant: Mutant | None = None  # the known mistake that gives the same wrong answer
     given: str = ""  # shapes of the inputs
     sure: bool = True  # False if that mistake would also show in a case that this answer passes
+    second: Mutant | None = None  # where the answer is what two known mistakes give together
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Report:
         return self.question.points
 
     @property
+    def attempted(self):
+        """Did somebody write an answer, and was it run?"""
+        return any(o.verdict.kind not in ("not attempted", "not run") for o in self.outcomes)
+
+    @property
     def passed(self):
         return self.points == self.max_points
 
@@ -42,36 +49,67 @@ class Report:
         return "\n".join(_lines(self))
 
 
-def examine(question, answer, expected, cases=None, key=DISPLAY):
-    """Run the cases in order; `expected(case)` gives the right arrays.  A failed case spares those that need it,
-    and the open ones that guard it."""
-    done, failed, results = [], {}, []
-    for case in question.public if cases is None else cases:
-        blocked = [name for name in (*case.needs, *([case.guards] if case.open else [])) if name in failed]
-        if blocked:
-            failed[case.name] = failed[blocked[0]]
-            done.append((case, Verdict("not run", failed[blocked[0]])))
+def examine(question, answer, expected, cases=None, key=DISPLAY, order=None):
+    """Run the cases; `expected(case)` gives the right arrays.  A failed case spares those that need it, and the open
+    ones that guard it.  The order is drawn anew, or from the seed `order`: an answer cannot know which case it meets.
+    """
+    cases = question.public if cases is None else cases
+    verdicts, failed, results = {}, {}, {}  # failed: the case to mend first, by the name of each that went wrong
+    too_late = ""  # the case that met the limit of time; the others are then not run
+    for case in _an_order(cases, random.Random(order)):
+        blame = too_late or next((failed[name] for name in _before(case) if name in failed), "")
+        if blame:
+            failed[case.name] = blame
+            verdicts[case.name] = Verdict("not run", blame)
             continue
         inputs = make_inputs(question, case, key)
         result = finish(question, inputs, run(answer, inputs, question))
-        verdict = judge(question, case, result, expected(case))
-        if not verdict.ok:
+        verdicts[case.name] = judge(question, case, result, expected(case))
+        if not verdicts[case.name].ok:
             failed[case.name] = case.name
-        done.append((case, verdict))
-        results.append((case, verdict, result, inputs))
-    known = _known_mistakes(question, results) if failed else {}
-    shapes = {case.name: _shapes(inputs) for case, _, _, inputs in results}
-    found = ((case, verdict, *known.get(case.name, (None, True))) for case, verdict in done)
-    return tuple(Outcome(case, verdict, who, shapes.get(case.name, ""), sure) for case, verdict, who, sure in found)
+        if result.kind == "late":
+            too_late = case.name
+        results[case.name] = (case, verdicts[case.name], result, inputs)
+    ran = [results[case.name] for case in cases if case.name in results]
+    known = _known_mistakes(question, ran, expected) if failed else {}
+    return tuple(
+        Outcome(case, verdicts[case.name], given=_shapes(results[case.name][3]) if case.name in results else "",
+                **known.get(case.name, {}))
+        for case in cases
+    )
 
 
-def _known_mistakes(question, results):
-    if all(verdict.kind in ("ok", "error", "not attempted", "nothing") for _, verdict, _, _ in results):
+def _before(case):
+    return (*case.needs, *([case.guards] if case.open else []))
+
+
+def _an_order(cases, rng):
+    """The cases in any order in which each comes after those it needs."""
+    names, waiting, ordered = {case.name for case in cases}, list(cases), []
+    while waiting:
+        left = {case.name for case in waiting}
+        ready = [case for case in waiting if not left & (set(_before(case)) & names)]
+        ordered.append(rng.choice(ready))
+        waiting.remove(ordered[-1])
+    return ordered
+
+
+def _known_mistakes(question, results, expected):
+    """By case, the known mistake that gives the same answer, or the two that give it together."""
+    if all(verdict.kind in ("ok", "error", "late", "not attempted", "nothing") for _, verdict, _, _ in results):
         return {}
     cases, verdicts, mine, inputs = zip(*((c, v, r, i) for c, v, r, i in results), strict=True)
     theirs = [[finish(question, i, run(m.function, i, question)) for i in inputs] for m in question.mutants]
-    found = recognise(question, cases, mine, theirs, verdicts)
-    return {c.name: (question.mutants[hit[0]], hit[1]) for c, hit in zip(cases, found, strict=True) if hit is not None}
+    found = {}
+    for c, hit in enumerate(recognise(question, cases, mine, theirs, verdicts)):
+        if hit is not None:
+            found[cases[c].name] = {"mutant": question.mutants[hit[0]], "sure": hit[1]}
+    for c, (case, verdict) in enumerate(zip(cases, verdicts, strict=True)):
+        if verdict.kind == "wrong" and case.name not in found:
+            pair = two_mistakes(question, case, mine[c], [row[c] for row in theirs], expected(case))
+            if pair:
+                found[case.name] = {"mutant": question.mutants[pair[0]], "second": question.mutants[pair[1]]}
+    return found
 
 
 def score(question, outcomes):
@@ -88,8 +126,7 @@ def _shapes(inputs):
 def _lines(report):
     question = report.question
     head = f"{question.id}  {question.name}  {report.points} / {report.max_points} points"
-    attempted = any(o.verdict.kind not in ("not attempted", "not run") for o in report.outcomes)
-    if report.note or not attempted:
+    if report.note or not report.attempted:
         return [f"{head}  {report.note or 'not attempted'}"]
     if all(o.verdict.kind in ("nothing", "not attempted", "not run") for o in report.outcomes):
         return [head, "  your function returns nothing: is there a return at its end?"]
@@ -103,12 +140,16 @@ def _lines(report):
         lines.append(f"  {'ok  ' if o.verdict.ok else 'FAIL'}  {o.case.name:<{width}}  {about}".rstrip())
         text = {"not attempted": "returned None"}.get(o.verdict.kind, o.verdict.text)
         lines += [" " * 8 + line for line in text.splitlines()]
-        if o.mutant and o.mutant in told:
+        if o.mutant and not o.second and o.mutant in told:
             lines.append(f"        The same mistake as in '{told[o.mutant]}'.")
         elif o.mutant:
-            told[o.mutant] = o.case.name
+            if not o.second:
+                told[o.mutant] = o.case.name
             doubt = "" if o.sure else "In this case it looks like this: "
-            lines.append(f"        {doubt}{o.mutant.message}  -> section {o.mutant.section}")
+            doubt = "Two mistakes together give these numbers. " if o.second else doubt
+            for mutant in (o.mutant, o.second) if o.second else (o.mutant,):
+                lines.append(f"        {doubt}{mutant.message}  -> section {mutant.section}")
+                doubt = ""
         elif o.verdict.remark:
             lines.append(f"        {o.verdict.remark}")
         # expected numbers belong to the public cases alone

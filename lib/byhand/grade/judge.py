@@ -4,6 +4,7 @@ The comparison is our own arithmetic on plain arrays, with functions bound at im
 np.allclose, or that returns an object equal to everything, changes no verdict.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -186,3 +187,43 @@ def recognise(question, cases, results, mutant_results, verdicts):
         best = max(candidates, key=lambda m: (sure[m], sum(agrees[m]))) if candidates else None
         known.append(None if best is None else (best, sure[best]))
     return known
+
+
+def two_mistakes(question, case, mine, mutant_results, expected):
+    """Two mutants that together give these arrays: one in some outputs and one in the others, or in the same numbers,
+    where their corrections add up or multiply; None if no two do."""
+    usable = [
+        m for m, theirs in enumerate(mutant_results)
+        if theirs.kind == "ok" and not theirs.changed and not any(isinstance(a, str) for a in theirs.arrays)
+    ]
+    looked = [i for i, name in enumerate(question.judged) if not case.look or name in case.look]
+    if mine.changed or not all(_comparable(mine.arrays[i], expected[i]) for i in looked):
+        return None
+    fits = {(i, m): _same_array(mine.arrays[i], mutant_results[m].arrays[i], case) for i in looked for m in usable}
+    wrong = [i for i in looked if not _same_array(mine.arrays[i], expected[i], case)]
+    for a, b in itertools.combinations(usable, 2):
+        theirs = [mutant_results[m].arrays for m in (a, b)]
+        if not all(_comparable(arrays[i], expected[i]) for arrays in theirs for i in wrong):
+            continue
+        if all(
+            fits[i, a] or fits[i, b] or _combined(mine.arrays[i], theirs[0][i], theirs[1][i], expected[i], case)
+            for i in wrong
+        ):
+            return a, b
+    return None
+
+
+def _comparable(array, right):
+    return (not isinstance(array, str) and array.shape == right.shape and array.dtype.kind == "f" == right.dtype.kind
+            and bool(_isfinite(array).all()))
+
+
+def _combined(mine, a, b, right, case):
+    with _errstate(all="ignore"):
+        summed, product = a + b - right, a * b / right
+    return any(
+        bool(_isfinite(both).all())
+        and not any(_same_array(both, one, case) for one in (a, b, right))
+        and _same_array(mine, both, replace(case, rtol=max(case.rtol, 1e-8)))
+        for both in (summed, product)
+    )

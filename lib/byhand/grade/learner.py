@@ -1,17 +1,20 @@
-"""`check`, `hint`, `summary` and `example`: what a learner calls in a notebook.  Nothing leaves the machine."""
+"""`check`, `hint`, `solution`, `summary` and `example`: what a learner calls in a notebook.
+
+Nothing leaves the machine; `memory` keeps the best points on it.
+"""
 
 import difflib
 import functools
 import sys
 
+from . import memory
 from .examine import Report, examine
 from .forbid import forbidden, names_of
+from .limits import capped_output
 from .model import make_inputs
 from .run import blank, copied
-from .sets import all_questions, expected_arrays
-
-_points = {}  # id -> points of the best check, in this process
-_hints = {}  # id -> hints shown so far, in this process
+from .sets import SETS, all_questions, expected_arrays, questions_of
+from .solutions import Page, worked
 
 
 def find(key):
@@ -34,8 +37,10 @@ def check(answer, obj=None):
         question = find(answer.__name__)
     else:
         raise ValueError('this answer has no name; give the id of the exercise as well: check("04.1", answer)')
-    report = _report(question, answer)
-    _points[question.id] = max(report.points, _points.get(question.id, 0))
+    with capped_output():
+        report = _report(question, answer)
+    if report.attempted:
+        memory.keep(question.id, points=report.points, tries=1)
     if _in_a_script(sys._getframe(1).f_globals):
         print(report)
     return report
@@ -61,24 +66,54 @@ def hint(key, level=None):
     question = find(key)
     last = len(question.hints)
     if level is None:
-        level = min(_hints.get(question.id, 0) + 1, last)
-        _hints[question.id] = level
+        level = min(memory.recall().get(question.id, memory.Record()).hints + 1, last)
     if not 1 <= level <= last:
         raise ValueError(f"hint: level is {level}, expected 1 to {last}")
+    memory.keep(question.id, hints=level)
     print(f"{question.id}, hint {level} of {last}: {question.hints[level - 1]}")
 
 
-def summary(set_id):
-    """Print the best points of every exercise of a set ("04") that was checked since the kernel started."""
-    questions = [q for q in all_questions() if q.id.split(".")[0] == set_id]
-    if not questions:
-        known = sorted({q.id.split(".")[0] for q in all_questions()})
-        raise ValueError(f"no set is called {set_id!r}; the sets are {', '.join(known)}")
+def solution(key):
+    """A worked answer with its derivation: after full marks, or after every hint and a try of your own."""
+    question = find(key)
+    record, last = memory.recall().get(question.id, memory.Record()), len(question.hints)
+    full = (record.points or 0) >= question.points
+    if not full and (record.hints < last or not record.tries):
+        left = [] if record.hints >= last else [f"{last - record.hints} of {last} hints are not read yet"]
+        left += [] if record.tries else ["no answer of yours was checked yet"]
+        return Page(f"{question.id}: the solution opens after full marks, or after all hints and a try of your own; "
+                    f"{', and '.join(left)}.")
+    return worked(question)
+
+
+def summary(set_id=None):
+    """Print the best points of every exercise of a set ("04"), or of every set; they are kept on this machine."""
+    if set_id is None:
+        return _summary_of_the_course()
+    if set_id not in SETS:
+        raise ValueError(f"no set is called {set_id!r}; the sets are {', '.join(SETS)}")
+    records = memory.recall()
+    total, questions = 0, questions_of(set_id)
     for q in questions:
-        got = _points.get(q.id, "–")
-        print(f"{q.id}  {got:>2} / {q.points}  {q.title}")
-    total = sum(_points.get(q.id, 0) for q in questions)
+        record = records.get(q.id, memory.Record())
+        got = "–" if record.points is None else min(record.points, q.points)
+        print(f"{q.id:<5}  {got:>2} / {q.points:>2}  {record.day or ' ' * 10}  {q.title}".rstrip())
+        total += got if record.points is not None else 0
     print(f"total {total} / {sum(q.points for q in questions)}")
+
+
+def _summary_of_the_course():
+    records, total, most = memory.recall(), 0, 0
+    for set_id, folder in SETS.items():
+        questions = questions_of(set_id)
+        mine = {q: records[q.id] for q in questions if q.id in records and records[q.id].points is not None}
+        points = sum(min(record.points, q.points) for q, record in mine.items())
+        full = sum(q.points for q in questions)
+        day = max((record.day for record in mine.values()), default="")
+        print(f"{set_id}  {points:>3} / {full:>3}  {len(mine):>2} of {len(questions):>2} begun  {day or ' ' * 10}  "
+              f"{folder[4:]}")
+        total, most = total + points, most + full
+    print(f"total {total} / {most}")
 
 
 def example(key, case=None):

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 NUMPY_ONLY = ("torch", "tensorflow", "jax", "autograd", "scipy", "byhand")
+TORCH_ONLY = ("tensorflow", "jax", "scipy", "byhand")
 DISPLAY = b"display"  # the key of the cases that every reader sees
+KINDS = {
+    "derive": "a formula found with pencil and paper, as code",
+    "build": "a function built from its equations",
+    "predict": "a number or a shape, before anything runs",
+    "repair": "code with a fault, mended",
+    "design": "a check, a layer or a set of weights that does what is wanted",
+    "counterexample": "the smallest input that shows a claim to be wrong",
+    "detect": "which of several faults is behind these numbers",
+}
+FORBIDDEN, STORY = "(a forbidden name)", "(no promise)"  # in the place of a case: what holds a clause instead
 
 
 class WrongAnswer(Exception):
@@ -78,6 +89,13 @@ class Question:
     measure: Callable | None = None  # (inputs, arrays) -> arrays, where many answers are right
     measures: tuple[str, ...] = ()  # names of what `measure` returns
     labels: tuple[str, ...] = ()  # text of the whole numbers 0, 1, … where the answer is a choice
+    kind: str = "build"  # one of KINDS: what the learner is asked to do
+    section: str = ""  # of the chapter where it belongs, such as "4.2"
+    part: int = 1  # of the set: what is done in one sitting, an hour at most
+    printed: bool = True  # does the book show the answer?  Then the question is asked before the page unfolds it
+    clauses: tuple[tuple[str, str], ...] = ()  # words of the statement, and the public case that tries them
+    torch: bool = False  # arrays go to the answer as tensors, and come back as arrays
+    seconds: float = 10.0  # the longest that one case may take
 
     @property
     def name(self):

@@ -8,6 +8,7 @@ import inspect
 import linecache
 import os
 import re
+import sys
 import traceback
 import types
 import warnings
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .form import about_crash
+from .limits import TimeUp, time_limit
 from .model import WrongAnswer
 
 # Bound now: an answer that patches numpy later changes nothing here.
@@ -26,7 +28,7 @@ _STDLIB = os.path.dirname(os.__file__)
 
 @dataclass(frozen=True)
 class Result:
-    kind: str  # "ok", "not attempted", "nothing", "error" or "structure"
+    kind: str  # "ok", "not attempted", "nothing", "late", "error" or "structure"
     arrays: tuple = ()  # one per output: a plain array, or a text that says why there is none
     changed: tuple[str, ...] = ()  # inputs that were modified in place
     text: str = ""
@@ -35,16 +37,20 @@ class Result:
 
 def run(answer, inputs, question):
     given = {name: copied(value) for name, value in inputs.items()}
+    handed = {name: _tensor(value) for name, value in given.items()} if question.torch else given
     met = []
     # The state of warnings belongs to the learner's notebook; an overflow shows in the numbers anyway.
     heard = dict.fromkeys(("over", "divide", "invalid"), "call")
     with warnings.catch_warnings(), _errstate(**heard, under="ignore", call=lambda text, flag: met.append(str(text))):
         warnings.simplefilter("ignore")
         try:
-            returned = question.drive(answer, given) if question.drive else answer(*given.values())
-            result = _collect(returned, question.returns)
+            with time_limit(question.seconds):
+                returned = question.drive(answer, handed) if question.drive else answer(*handed.values())
+                result = _collect(returned, question.returns)
         except KeyboardInterrupt:
             raise
+        except TimeUp:
+            return Result("late", text=f"stopped after {question.seconds:g} s: is there a loop that does not end?")
         except NotImplementedError:
             return Result("not attempted")
         except WrongAnswer as error:
@@ -72,6 +78,13 @@ def copied(value):
 
 def _bytes(value):
     return (value.shape, value.dtype.str, value.tobytes()) if type(value) is _ndarray else None
+
+
+def _tensor(value):
+    """A tensor over the same memory, so that a change in place is seen."""
+    import torch
+
+    return torch.from_numpy(value) if type(value) is _ndarray else value
 
 
 def blank(value):
@@ -109,6 +122,12 @@ def _type(value):
 def _plain(value, name):
     if blank(value):
         return f"{name} is {value!r}, expected an array"
+    torch = sys.modules.get("torch")
+    if torch and isinstance(value, torch.Tensor):
+        if value.device.type == "meta":
+            return f"{name} is on the device meta, which holds no numbers"
+        value = value.detach().cpu()
+        value = value.float() if value.dtype in (torch.bfloat16, torch.float16) else value
     try:
         array = _array(value)  # a copy, and never a subclass
     except Exception:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .examine import Report, examine, score
 from .judge import finish
-from .model import DISPLAY, make_inputs
+from .model import DISPLAY, FORBIDDEN, KINDS, NUMPY_ONLY, STORY, TORCH_ONLY, make_inputs
 from .run import run
 from .sets import expected_arrays, questions_of, references_of
 
@@ -16,16 +16,38 @@ KEYS = (DISPLAY, b"one", b"two")  # the cases must tell right from wrong for any
 
 def selfcheck(set_id, keys=KEYS):
     """A list of what is wrong with a set; empty if all is well.  Needs the references."""
-    references = references_of(set_id)
+    references, questions = references_of(set_id), questions_of(set_id)
     return [
-        f"{question.id}: {text}"
-        for question in questions_of(set_id)
-        for text in problems(question, references[question.name], expected_arrays, keys)
+        *(f"set {set_id}: {text}" for text in balance(questions)),
+        *(
+            f"{question.id}: {text}"
+            for question in questions
+            for text in problems(question, references[question.name], expected_arrays, keys)
+        ),
     ]
+
+
+def balance(questions):
+    """A set asks more than what its chapter prints, is done in sittings, and has PyTorch in it."""
+    points = sum(q.points for q in questions)
+    unprinted = sum(q.points for q in questions if not q.printed)
+    if 2 * unprinted < points:
+        yield f"{unprinted} of {points} points are on answers that the book does not print, expected at least half"
+    if not any(q.torch for q in questions):
+        yield "no question is in PyTorch"
+    if sum(q.kind == "detect" for q in questions) > 1:
+        yield "expected one question of kind 'detect' at most"
+    if len({q.kind for q in questions}) < 4:
+        yield "expected questions of at least four kinds"
+    for part in sorted({q.part for q in questions}):
+        minutes = sum(q.minutes for q in questions if q.part == part)
+        if minutes > 60:
+            yield f"part {part} takes {minutes} minutes, expected an hour at most"
 
 
 def problems(question, reference, stored, keys=KEYS):
     yield from _form(question)
+    yield from _task(question)
     yield from _promises(question)
     yield from _stub(question, stored)
     for key in keys:
@@ -44,8 +66,34 @@ def _form(question):
             yield f"case '{case.name}' has no points"
         if not set(case.needs) <= set(names[: names.index(case.name)]):
             yield f"case '{case.name}' needs a case that does not come before it"
-    if len(question.mutants) < 3 or len(question.hints) != 2 or not any(case.hidden for case in question.cases):
-        yield "expected at least three mutants, two hints and a hidden case"
+    if len(question.mutants) < 3 or len(question.hints) != 3 or not any(case.hidden for case in question.cases):
+        yield "expected at least three mutants, three hints and a hidden case"
+
+
+CODE = re.compile(r"\bnp\.|\btorch\.|`|\w\(\w*=|\.mT\b|\[\.\.\.|\w @ \w")
+
+
+def _task(question):
+    """What is asked, what it is worth, and which case holds each promise."""
+    if question.kind not in KINDS:
+        yield f"kind is {question.kind!r}, expected one of {', '.join(KINDS)}"
+    if question.points != max(1, int(question.minutes / 5 + 0.5)):
+        yield f"{question.points} points for {question.minutes} minutes, expected a point for five"
+    if not re.fullmatch(r"\d+\.\d+", question.section):
+        yield f"section is {question.section!r}, expected one such as '4.2'"
+    for hint in question.hints[:2]:
+        if CODE.search(hint):
+            yield f"only the last hint may have code, not {hint[:40]!r}"
+    public = {case.name for case in question.public}
+    if not question.clauses:
+        yield "no clause of the statement is tied to a case"
+    for words, where in question.clauses:
+        if where == FORBIDDEN and not set(question.forbid) - {*NUMPY_ONLY, *TORCH_ONLY}:
+            yield f"the clause '{words}' is held by a forbidden name, and there is none"
+        if where not in public | {FORBIDDEN, STORY}:
+            yield f"the clause '{words}' is tied to '{where}', which is no public case"
+    for name in sorted(public - {where for _, where in question.clauses}):
+        yield f"no clause is tied to the public case '{name}'"
 
 
 def _promises(question):
