@@ -19,15 +19,18 @@ from byhand.np import (
     attention,
     block,
     embedding,
+    gradcheck,
     linear,
     loss,
     mask,
     model,
     multihead,
     norm,
+    optim,
     position,
     residual,
     softmax,
+    train,
 )
 from test_book import CHAPTERS, STEMS, definitions, whole
 
@@ -143,8 +146,52 @@ def of_embed(config):
 
 CALLS += [*of_embed(ENCODER), *of_embed(UNTIED),
           *pair(model, "encoder", IDS, of_model(ENCODER), ENCODER, segments=IDS % 2, draws=True)]
+
+
+def weight_sum(params, batch, rng):
+    """A loss of two parameters, for a training step."""
+    return float((params["W"] ** 2).sum()) * batch, {key: 2 * batch * value for key, value in params.items()}, batch
+
+
+def running(tree):
+    """The state of an optimiser under way, at step 3."""
+    if isinstance(tree, dict):
+        return {key: running(value) for key, value in tree.items()}
+    return np.abs(rng.normal(size=tree.shape)) if tree.dtype.kind == "f" else np.asarray(tree + 3)
+
+
+TREE = {"W": rng.normal(size=(3, 4)), "b": rng.normal(size=4)}
+STEP = (TREE, stirred({"W": TREE["W"], "b": TREE["b"]}), running(optim.init_state(TREE)), 0.1)
+CALLS += [(function, arguments, options) for function, arguments, options in [
+    (linear.unbroadcast, (X, (3, 1)), {}),
+    (gradcheck.numerical_gradient, (lambda Y: np.sin(Y) * 2, X[0], 1e-5, X[1]), {}),
+    (gradcheck.relative_error, (X, X + 1e-3), {}),
+    (gradcheck.gradcheck, (lambda X, Y: (X * Y, (X, Y)), lambda dO, cache: (dO * cache[1], dO * X[0]),
+                           {"X": X[0], "Y": X[1]}, np.random.default_rng(0)), {}),
+    (embedding.cosine_similarity, (E, X[0]), {}),
+    (position.frequencies, (6,), {}), (position.sinusoidal_at, (np.arange(5), 6), {}), (position.sinusoidal, (3, 4), {}),
+    (position.alibi_slopes, (6,), {}), (position.alibi_slopes, (4,), {}), (position.alibi_bias, (4, 3), {}),
+    (position.interleave_permutation, (6,), {}),
+    (position._rotate, (X, np.cos(X[..., :2]), np.sin(X[..., :2]), True), {}),
+    (softmax.softmax_jacobian, (np.array([0.2, 0.3, 0.5]),), {}),
+    (multihead.split_heads, (X, 2), {}), (multihead.merge_heads, (HEADS,), {}),
+    (multihead.repeat_heads, (HEADS, 3), {}), (multihead.sum_heads, (rng.normal(size=(2, 6, 3, 5)), 3), {}),
+    *((residual.init_std, (scheme, 5, 7, 3), {}) for scheme in ("lecun", "xavier", "he", "gpt2", "residual")),
+    (residual.deepnorm, (6, 0), {}), (residual.deepnorm, (0, 6), {}), (residual.deepnorm, (6, 4), {}),
+    (mask.causal_mask, (4, 6, 2), {}), (mask.padding_mask, (np.array([2, 4]), 5), {}),
+    (mask.combine_masks, (mask.causal_mask(5), mask.padding_mask(np.array([2, 4]), 5)), {}),
+    (mask.leak_probe, (lambda X: X[..., ::-1, :].cumsum(axis=-2), X, 2, np.random.default_rng(0)), {}),
+    (loss.perplexity, (1.3,), {}), (loss.bits, (1.3, 2.0), {}),
+    (optim.sgd_step, STEP, {}), (optim.momentum_step, STEP, {}), (optim.momentum_step, STEP, {"nesterov": True}),
+    (optim.rmsprop_step, STEP, {}), (optim.adam_step, STEP, {}), (optim.adam_l2_step, STEP, {"weight_decay": 0.3}),
+    (optim.adamw_step, STEP, {"weight_decay": 0.3}), (optim.adamw_step_, STEP, {"weight_decay": 0.3}),
+    (optim.warmup_inverse_sqrt, (30, 8, 20), {}), (optim.warmup_inverse_sqrt, (10, 8, 20), {}),
+    (optim.warmup_linear, (30, 0.2, 20, 90), {}), (optim.warmup_cosine, (30, 0.2, 20, 90), {}),
+    (optim._ramp, (30, 50), {}), (optim.clip_by_global_norm, (STEP[1], 0.5), {}),
+    (train.train_step, (TREE, STEP[2], [2.0, 3.0], weight_sum, 0.1), {"max_norm": 1.0}),
+]]
 SHOWN = {name: node for path in CHAPTERS for name, node in definitions(whole(path)).items()
-         if name in library() and name.endswith(("_forward", "_backward"))
+         if name in library() and (name.endswith(("_forward", "_backward")) or tagged_lines(library()[name]))
          and library()[name].__module__.split(".")[-1] in STEMS[path.name[:2]]}
 
 
@@ -183,6 +230,11 @@ def flip(x, i=None):
         return tuple(flip(y) if i == j else y for j, y in enumerate(x))
     if isinstance(x, dict):
         return {key: flip(value) for key, value in x.items()}
+    if type(x) is tuple and all(isinstance(y, float) for y in x):
+        return tuple(flip(y) for y in x)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "bi" and x.ndim:
+        FLIPPED.append(True)
+        return ~x if x.dtype.kind == "b" else x[::-1]
     if isinstance(x, np.ndarray | np.floating | float) and np.asarray(x).dtype.kind == "f" and np.abs(x).max() > 1e-9:
         FLIPPED.append(True)
         return -1.25 * x
@@ -262,7 +314,7 @@ def test_a_changed_sign_is_named_by_its_own_equation(call):
 
 
 def test_every_forward_and_backward_of_a_chapter_is_tried():
-    assert {inspect.unwrap(call[0]).__name__ for call in CALLS} == SHOWN.keys() and len(SHOWN) > 80
+    assert {inspect.unwrap(call[0]).__name__ for call in CALLS} == SHOWN.keys() and len(SHOWN) > 115
 
 
 def test_every_tagged_line_is_executed_by_some_call():

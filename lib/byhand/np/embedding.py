@@ -75,8 +75,8 @@ def cosine_similarity(U: Float[Array, "n d"], V: Float[Array, "m d"]) -> Float[A
         # first to a largest entry of 1, so that no square is too large or too small
         X = X / np.maximum(np.abs(X).max(axis=-1, keepdims=True), tiny)
         size = np.linalg.norm(X, axis=-1, keepdims=True)
-        return X / np.maximum(size, tiny)  # (2.13)
-    return unit(U) @ unit(V).mT
+        return X / np.maximum(size, tiny)
+    return unit(U) @ unit(V).mT  # (2.13)
 
 
 @checked
