@@ -1,6 +1,9 @@
 """The right answers, from the equations and without the library: each bears witness on the other."""
 
+import math
+
 import numpy as np
+import torch
 
 
 def moved_code(delta, d, base):
@@ -23,23 +26,22 @@ def turned_pairs(X, dY, positions, base):
     return _spin(X, positions, base, 1), _spin(dY, positions, base, -1)
 
 
-def name_the_slip(PE):
-    n, d = PE.shape
-    pair, wave = np.arange(d) // 2, [np.sin, np.cos]
+def first_collision(periods, wave):
+    """With whole numbers alone: two places look alike to a clock if they are equal, or mirrored, on its dial."""
+    turn = math.lcm(*periods.tolist())
 
-    def table(base=10000.0, double=1, first=0, sines_first=False):
-        columns = [wave[c % 2](np.arange(first, first + n) / base ** (2 * double * pair[c] / d)) for c in range(d)]
-        return np.stack(columns[::2] + columns[1::2] if sines_first else columns, axis=1)
+    def alike(p, q):
+        for T in periods.tolist():
+            same = (p - q) % T == 0
+            if wave == "cos":
+                same |= (p + q) % T == 0
+            if wave == "sin":  # sin x = sin(π − x)
+                same |= (2 * (p + q) - T) % (2 * T) == 0
+            if not same:
+                return False
+        return True
 
-    candidates = {
-        "correct": table(),
-        "base 1000": table(1000.0),
-        "base 100000": table(100000.0),
-        "2i doubled": table(double=2),
-        "counted from one": table(first=1),
-        "sines first": table(sines_first=True),
-    }
-    return min(candidates, key=lambda name: np.abs(candidates[name] - PE).max())
+    return next(p + 1 for p in range(turn + 1) if any(alike(p, q) for q in range(p)))
 
 
 def rotary_attention(Q, K, V, positions, base):
@@ -67,3 +69,52 @@ def bias_table_gradient(dS, reach):
     for r in range(1 - n, m):
         table[:, reach + min(max(r, -reach), reach)] += np.trace(summed, r, 1, 2)
     return table
+
+
+def first_negative_score(x, base):
+    delta, score = 0, 1.0
+    while score >= 0:
+        delta += 1
+        score = float(_spin(x[None], [delta], base, 1)[0] @ x)
+    return delta, score
+
+
+def head_that_looks_back(back, n, d_k, base):
+    k = np.full(d_k, 1e3)
+    return _spin(k[None], [-back], base, 1)[0], k
+
+
+class Rotary(torch.nn.Module):
+    def __init__(self, d, base, longest):
+        super().__init__()
+        angle = torch.arange(longest, dtype=torch.float64)[:, None] * base ** (
+            -torch.arange(0, d, 2, dtype=torch.float64) / d)
+        self.register_buffer("cos", angle.cos())
+        self.register_buffer("sin", angle.sin())
+
+    def forward(self, X, positions=None):
+        at = slice(X.shape[-2]) if positions is None else positions
+        x, y = X.unflatten(-1, (-1, 2)).unbind(-1)
+        c, s = self.cos[at], self.sin[at]
+        return torch.stack([x * c - y * s, x * s + y * c], dim=-1).flatten(-2)
+
+
+def make_rotary(d, base, longest):
+    return Rotary(d, base, longest)
+
+
+def continued_attention(Q, K, V, keys, values, base):
+    m, (n, d_k) = len(keys), Q.shape
+    places = range(m, m + n)
+    Q, keys, V = _spin(Q, places, base, 1), np.vstack([keys, _spin(K, places, base, 1)]), np.vstack([values, V])
+    O = np.empty((n, d_k))
+    for i in range(n):
+        s = keys[: m + i + 1] @ Q[i] / np.sqrt(d_k)
+        e = np.exp(s - s.max())
+        O[i] = e @ V[: m + i + 1] / e.sum()
+    return O, keys
+
+
+def stretched(reach, s, d, base):
+    turns = [reach * base ** (-2 * r / d) / (2 * math.pi) for r in range(d // 2)]
+    return sum(turn < 1 for turn in turns), base * s ** (d / (d - 2))

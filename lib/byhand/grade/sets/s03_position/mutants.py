@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...model import Mutant
-from .cases import NAMES, codes, turned
+from .cases import turned
 
 # 03.1
 
@@ -22,6 +22,10 @@ def _blocks(corner=1.0, exponent=lambda i, d: 2 * i / d, base_of=lambda base: ba
         return M
 
     return function
+
+
+def _cosines(delta, d, base):
+    return np.diag(np.cos(delta * base ** (-2 * (np.arange(d) // 2) / d)))
 
 
 def _same_sign(delta, d, base):
@@ -65,6 +69,20 @@ MOVES = (
         "The exponent is −i/d: with d/2 pairs it must run to almost −1, so it is −2i/d.",
         "3.3",
         ("four clocks", "back", "a long way", "any real step"),
+    ),
+    Mutant(
+        "cosines alone",
+        _cosines,
+        "Only the diagonal is here: the new sine also needs the old cosine, and the new cosine the old sine.",
+        "3.4",
+        ("one clock", "four clocks", "back", "a long way", "any real step"),
+    ),
+    Mutant(
+        "pairs from one",
+        _blocks(exponent=lambda i, d: 2 * (i + 1) / d),
+        "The pairs are counted from 1: r = 0 is the fastest clock, with ω₀ = 1.",
+        "3.3",
+        ("one clock", "four clocks", "back", "a long way", "any real step"),
     ),
     Mutant(
         "base 10000 always",
@@ -117,6 +135,15 @@ def _overwritten(X, p, base, sign=1.0):
     Y[..., ::2] = Y[..., ::2] * c - Y[..., 1::2] * s
     Y[..., 1::2] = Y[..., ::2] * s + Y[..., 1::2] * c
     return Y
+
+
+def _base_fixed(X, p, base, sign=1.0):
+    return turned(X, p, 10000.0, sign)
+
+
+def _evens_then_odds(X, p, base, sign=1.0):
+    Y = turned(X, p, base, sign)
+    return np.concatenate([Y[..., ::2], Y[..., 1::2]], axis=-1)
 
 
 def _restarted(X, p, base, sign=1.0):
@@ -177,6 +204,28 @@ TURNS = (
         ROTATIONS,
     ),
     Mutant(
+        "of X",
+        lambda X, dY, positions, base: (turned(X, positions, base), turned(X, positions, base, -1.0)),
+        "dX is X turned back: what is turned back is the upstream gradient dY.",
+        "3.7",
+        ("backward", "heads", "scattered", "far"),
+    ),
+    Mutant(
+        "evens, then odds",
+        _both(_evens_then_odds),
+        "All first features of the pairs are put before all second ones: each goes back to where it came from, 2r and "
+        "2r + 1.",
+        "3.7",
+        ROTATIONS,
+    ),
+    Mutant(
+        "base 10000 always",
+        _both(_base_fixed),
+        "The base is fixed at 10000: use the one that is given.",
+        "3.7",
+        ("forward", "backward", "heads", "scattered"),
+    ),
+    Mutant(
         "places forgotten",
         _both(_restarted),
         "The places are taken as 0, 1, 2, …: use those that are given, or a continued text starts again at 0.",
@@ -195,73 +244,86 @@ TURNS = (
 # 03.3
 
 
-def _tables(n, d):
-    places, right = np.arange(n), codes(np.arange(n), d)
-    return {
-        "correct": right,
-        "base 1000": codes(places, d, 1e3),
-        "base 100000": codes(places, d, 1e5),
-        "2i doubled": codes(places, d, double=2),
-        "counted from one": codes(places + 1, d),
-        "sines first": np.hstack([right[:, ::2], right[:, 1::2]]),
+def _one_code(periods, wave, p, q):
+    """Do places p and q have one code?"""
+    mirror = {
+        "both": lambda T: False,
+        "cos": lambda T: (p + q) % T == 0,
+        "sin": lambda T: (2 * (p + q) - T) % (2 * T) == 0,
     }
+    return all((p - q) % T == 0 or mirror[wave](T) for T in periods.tolist())
 
 
-def _nearest(names=NAMES, said=lambda name: name):
-    def function(PE):
-        tables = _tables(*PE.shape)
-        return said(min(names, key=lambda name: np.abs(tables[name] - PE).max()))
-
-    return function
-
-
-def _exchanged(one, other):
-    return _nearest(said=lambda name: {one: other, other: one}.get(name, name))
+def _first(periods, wave, pairs=lambda p: range(p)):
+    p = 1
+    while not any(_one_code(periods, wave, p, q) for q in pairs(p)):
+        p += 1
+    return p + 1
 
 
-def _invariants_only(PE):
-    """A shift is linear and place 0 is (0, 1, 0, 1, …): then it is declared correct."""
-    name = _nearest()(PE)
-    return name if name in ("counted from one", "sines first") else "correct"
+def _turn(periods):
+    return math.lcm(*periods.tolist())
 
 
-DETECTIVES = (
+COLLISIONS = (
     Mutant(
-        "invariants only",
-        _invariants_only,
-        "Every table with the right first row is called correct: another base, or 4i/d, also gives (0, 1, 0, 1, …) "
-        "at place 0 and shifts that are rotations.",
-        "3.8",
-        ("five tables", "one is innocent", "wider"),
+        "place for number",
+        lambda periods, wave: _first(periods, wave) - 1,
+        "This is the place of the second of the two rows: with places from 0 the table has one row more.",
+        "3.3",
+        ("both waves", "cosines", "sines", "one cosine"),
     ),
     Mutant(
-        "bases exchanged",
-        _exchanged("base 1000", "base 100000"),
-        "The two bases are exchanged: a smaller base gives larger frequencies, so its waves are shorter.",
+        "product of the periods",
+        lambda periods, wave: math.prod(periods.tolist()) + 1,
+        "The periods are multiplied: the clocks stand as at the start as soon as a number is a multiple of each, and "
+        "the smallest such number is smaller than the product if two periods share a factor.",
         "3.3",
-        ("five tables", "one is innocent", "wider"),
+        ("both waves", "cosines", "sines"),
     ),
     Mutant(
-        "place and layout exchanged",
-        _exchanged("counted from one", "sines first"),
-        "The two that change the first row are exchanged: counted from one it is sin 1, cos 1, …; with the sines first "
-        "it is all zeros, then all ones.",
+        "longest period",
+        lambda periods, wave: int(periods.max()) + 1,
+        "This is one turn of the slowest clock: the others stand elsewhere then, unless their periods divide it.",
         "3.3",
-        ("five tables", "one is innocent", "wider"),
+        ("both waves", "cosines", "one cosine"),
     ),
     Mutant(
-        "doubling taken for a base",
-        _nearest(said=lambda name: "base 100000" if name == "2i doubled" else name),
-        "A doubled exponent is taken for a larger base: 10000^(−4i/d) is the base 10000², not 100000.",
+        "shortest period",
+        lambda periods, wave: int(periods.min()) + 1,
+        "This is one turn of the fastest clock: the slower ones stand elsewhere then.",
         "3.3",
-        ("five tables", "one is innocent", "wider"),
+        ("both waves", "cosines", "sines", "one cosine"),
     ),
     Mutant(
-        "always guilty",
-        _nearest(names=NAMES[1:]),
-        "A table with nothing wrong is accused: compare with the right one as well.",
+        "common divisor",
+        lambda periods, wave: math.gcd(*periods.tolist()) + 1,
+        "This is the greatest common divisor: clocks meet again at a common *multiple* of their periods.",
         "3.3",
-        ("one is innocent",),
+        ("both waves", "cosines", "sines", "one cosine"),
+    ),
+    Mutant(
+        "wave ignored",
+        lambda periods, wave: _turn(periods) + 1,
+        "This is right for sine and cosine together.  One wave alone takes each of its values twice in a turn, so two "
+        "places inside one turn can share a code.",
+        "3.3",
+        ("cosines", "sines", "one cosine"),
+    ),
+    Mutant(
+        "row 0 alone",
+        lambda periods, wave: _first(periods, wave, lambda p: (0,)),
+        "Rows are compared with row 0 alone: any two rows of the table can be the equal ones.",
+        "3.3",
+        ("cosines", "sines", "one cosine"),
+    ),
+    Mutant(
+        "half a turn",
+        lambda periods, wave: (_turn(periods) if wave == "both" else _turn(periods) // 2) + 1,
+        "With one wave alone this is half a turn of all clocks: each clock may be mirrored or not, so two places can "
+        "meet before or after that.",
+        "3.3",
+        ("cosines", "sines", "one cosine"),
     ),
 )
 
@@ -274,13 +336,30 @@ def _mixed(Q, K, V, scale):
     return (E / E.sum(axis=-1, keepdims=True) @ V).swapaxes(0, 1).reshape(Q.shape[1], -1)
 
 
-def _layer(q=True, k=True, v=False, z=False, scaled=True):
+def _layer(q=True, k=True, v=False, z=False, scale=lambda d_k, H: math.sqrt(d_k)):
+    """q, k, v, z: is it turned?  −1: the other way."""
+
     def function(Q, K, V, positions, base):
-        Q, K, V = (turned(Y, positions, base) if on else Y for Y, on in ((Q, q), (K, k), (V, v)))
-        Z = _mixed(Q, K, V, math.sqrt(Q.shape[-1]) if scaled else 1)
+        Q, K, V = (turned(Y, positions, base, float(on)) if on else Y for Y, on in ((Q, q), (K, k), (V, v)))
+        Z = _mixed(Q, K, V, scale(Q.shape[-1], len(Q)))
         return turned(Z, positions, base) if z else Z
 
     return function
+
+
+def _codes_added(Q, K, V, positions, base):
+    def place(Y):
+        ones = np.zeros(Y.shape)
+        ones[..., 1::2] = 1.0
+        return Y + turned(ones, positions, base, -1.0)
+
+    return _mixed(place(Q), place(K), V, math.sqrt(Q.shape[-1]))
+
+
+def _over_queries(Q, K, V, positions, base):
+    S = turned(Q, positions, base) @ turned(K, positions, base).mT / math.sqrt(Q.shape[-1])
+    E = np.exp(S - S.max(axis=-2, keepdims=True))
+    return (E / E.sum(axis=-2, keepdims=True) @ V).swapaxes(0, 1).reshape(Q.shape[1], -1)
 
 
 def _before_the_split(Q, K, V, positions, base):
@@ -329,6 +408,21 @@ LAYERS = (
         ALL_LAYERS,
     ),
     Mutant(
+        "keys alone",
+        _layer(q=False),
+        "Only the keys are turned: the score then depends on the place of the key, not on the distance.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "codes added",
+        _codes_added,
+        "Sinusoids are added to queries and keys: the products of a word with a place then know where it stands.  Here "
+        "vectors are turned.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
         "before the heads are split",
         _before_the_split,
         "The turn uses the width H · d_k, so the first head gets all fast clocks and the last all slow ones: each head "
@@ -345,8 +439,37 @@ LAYERS = (
     ),
     Mutant(
         "no scale",
-        _layer(scaled=False),
+        _layer(scale=lambda d_k, H: 1),
         "The scores are not divided by √d_k.",
+        "3.1",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "scale without its root",
+        _layer(scale=lambda d_k, H: d_k),
+        "The scores are divided by d_k: the scale is its root, √d_k.",
+        "3.1",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "scale of the whole width",
+        _layer(scale=lambda d_k, H: math.sqrt(H * d_k)),
+        "The scores are divided by the root of the whole width: each head has d_k features, so its scale is √d_k.",
+        "3.1",
+        SEVERAL,
+    ),
+    Mutant(
+        "keys the other way",
+        _layer(k=-1),
+        "Queries are turned forward and keys backward: the score then depends on the sum of the two places.  Turn both "
+        "the same way, and their product keeps the difference.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "softmax over the queries",
+        _over_queries,
+        "The softmax runs over the queries: each query divides its attention among the keys, the last axis.",
         "3.1",
         ALL_LAYERS,
     ),
@@ -367,8 +490,8 @@ LAYERS = (
     Mutant(
         "heads inside",
         _heads_inside,
-        "The features of the heads are dealt out in turn: the heads lie side by side, all of head "
-        "0, then all of head 1.",
+        "The heads are joined with features outside and heads inside: feature 0 of all heads, then feature 1.  Side by "
+        "side means all features of head 0, then all of head 1.",
         "3.7",
         SEVERAL,
     ),
@@ -421,6 +544,13 @@ PAIRINGS = (
         ("one head", "several heads", "square"),
     ),
     Mutant(
+        "heads inside",
+        lambda W, heads: np.moveaxis(W.reshape(len(W), -1, 2, heads), 2, 1).reshape(W.shape),
+        "The columns are read as features outside and heads inside: they are those of head 0, then those of head 1.",
+        "3.7",
+        ("several heads", "square"),
+    ),
+    Mutant(
         "reversed",
         _permuted(lambda d: np.arange(d)[::-1]),
         "The features are reversed: the pairs then meet other frequencies.",
@@ -456,6 +586,35 @@ DISTANCES = (
         _distance(lambda cos, d: 2 * d - 2 * cos.sum()),
         "The squared length of a code is taken as d: sin² + cos² = 1 for each of d/2 pairs, so it is d/2.",
         "3.3",
+        ("next door", "many clocks", "behind", "any"),
+    ),
+    Mutant(
+        "one length",
+        _distance(lambda cos, d: d / 2 - 2 * cos.sum()),
+        "Only one of the two lengths is here: |u − v|² is |u|² + |v|² − 2 u·v, and each code has the squared length "
+        "d/2.",
+        "3.4",
+        ("next door", "many clocks", "behind", "any"),
+    ),
+    Mutant(
+        "square of the sum",
+        lambda delta, d, base: float(4 * np.sin(delta * base ** (-2 * np.arange(d // 2) / d) / 2).sum() ** 2),
+        "The sines are summed and then squared: each clock moves on its own, so the squares are summed.",
+        "3.4",
+        ("many clocks", "behind", "any"),
+    ),
+    Mutant(
+        "whole angle",
+        lambda delta, d, base: float(4 * (np.sin(delta * base ** (-2 * np.arange(d // 2) / d)) ** 2).sum()),
+        "1 − cos a is 2 sin² of *half* the angle.",
+        "3.4",
+        ("next door", "many clocks", "behind", "any"),
+    ),
+    Mutant(
+        "plus",
+        _distance(lambda cos, d: d + 2 * cos.sum()),
+        "The product is added: this is the squared length of the sum of the two codes, not of their difference.",
+        "3.4",
         ("next door", "many clocks", "behind", "any"),
     ),
     Mutant(
@@ -540,10 +699,593 @@ GRADIENTS = (
         ("batch", "long"),
     ),
     Mutant(
+        "one sequence",
+        lambda dS, reach: _table(dS[(0,) * (dS.ndim - 3)], reach),
+        "Only the first sequence is here: all sequences read the same table, so their gradients add up.",
+        "3.6",
+        ("batch", "long"),
+    ),
+    Mutant(
         "heads joined",
         lambda dS, reach: np.broadcast_to(_table(dS, reach).sum(axis=0), (dS.shape[-3], 2 * reach + 1)).copy(),
         "The heads are summed: each head has its own row of the table.",
         "3.6",
         ("square", "clipped", "batch", "more keys", "long"),
+    ),
+)
+
+# 03.8
+
+
+def _falls(weight=None, pair=None, exponent=lambda r, d: 2 * r / d, late=0, which=None, turns=1):
+    def function(x, base):
+        d = len(x)
+        a, b = pair(x) if pair else (x[::2], x[1::2])
+        square = weight(a, b) if weight else a * a + b * b
+        omega = base ** -exponent(np.arange(d // 2), d)
+
+        def score(delta, some=slice(None)):
+            return float((square * np.cos(turns * delta * omega))[some].sum())
+
+        delta = 1
+        while score(delta, which if which else slice(None)) >= 0:
+            delta += 1
+        return delta - late, score(delta - late)
+
+    return function
+
+
+NEGATIVES = (
+    Mutant(
+        "all pairs alike",
+        _falls(weight=lambda a, b: np.ones_like(a)),
+        "The cosines are added as they are: each is multiplied by the squared length of its pair of x.",
+        "3.7",
+        ("four clocks", "slow ones", "one clock"),
+    ),
+    Mutant(
+        "half-split",
+        _falls(pair=lambda x: np.split(x, 2)),
+        "Features r and r + d/2 are paired: here neighbours are, 2r and 2r + 1.",
+        "3.7",
+        ("four clocks", "slow ones"),
+    ),
+    Mutant(
+        "length for its square",
+        _falls(weight=lambda a, b: np.sqrt(a * a + b * b)),
+        "Each cosine is multiplied by the length of its pair: it is the square of the length, since the pair of the "
+        "query meets the pair of the key.",
+        "3.7",
+        ("four clocks", "slow ones", "one clock"),
+    ),
+    Mutant(
+        "slowest clock",
+        _falls(which=slice(-1, None)),
+        "This waits for the slowest clock to pass a quarter turn: the sum is negative once the others outweigh it.",
+        "3.7",
+        ("four clocks", "slow ones"),
+    ),
+    Mutant(
+        "fastest clock",
+        _falls(which=slice(0, 1)),
+        "This is where the cosine of the fastest clock turns negative: the slower ones still point the same way.",
+        "3.7",
+        ("four clocks", "slow ones"),
+    ),
+    Mutant(
+        "turns added",
+        _falls(turns=2),
+        "Each angle is counted twice: query and key are both turned, and the product knows the difference of the two "
+        "turns, δω_r.",
+        "3.7",
+        ("four clocks", "slow ones", "one clock"),
+    ),
+    Mutant(
+        "squares not paired",
+        _falls(weight=lambda a, b: (np.stack([a, b], axis=-1).ravel() ** 2)[: len(a)]),
+        "The cosine of pair r is multiplied by the square of feature r: pair r has two features, 2r and 2r + 1, and "
+        "both squares count.",
+        "3.7",
+        ("four clocks", "slow ones", "one clock"),
+    ),
+    Mutant(
+        "last that is positive",
+        _falls(late=1),
+        "This is the last distance before the score turns negative, one too small.",
+        "3.7",
+        ("four clocks", "slow ones", "one clock"),
+    ),
+    Mutant(
+        "r for 2r",
+        _falls(exponent=lambda r, d: r / d),
+        "The exponent is −r/d: with d/2 pairs it must run to almost −1, so it is −2r/d.",
+        "3.3",
+        ("four clocks", "slow ones"),
+    ),
+)
+
+# 03.9
+
+
+def _head(turn, size=1e3, of=None):
+    def function(back, n, d_k, base):
+        k = np.zeros(d_k)
+        k[of(d_k) if of else slice(None)] = size
+        return turn(k, back, base), k
+
+    return function
+
+
+def _turned_by(sign):
+    return lambda k, back, base: turned(k[None], np.array([back]), base, sign)[0]
+
+
+def _one_angle(k, back, base):
+    q, c, s = np.empty_like(k), math.cos(back), math.sin(back)
+    q[::2], q[1::2] = k[::2] * c + k[1::2] * s, k[1::2] * c - k[::2] * s
+    return q
+
+
+def _half_back(k, back, base):
+    return _half_split(k[None], np.array([back]), base, -1.0)[0]
+
+
+HEADS = (
+    Mutant(
+        "no turn",
+        _head(lambda k, back, base: k.copy()),
+        "q and k point the same way, so each token looks at itself: the query needs a head start.",
+        "3.7",
+        ("one back", "three back", "a long text"),
+    ),
+    Mutant(
+        "the other way",
+        _head(_turned_by(1.0)),
+        "The query is turned forward, so it meets the key of a later token: turn it back.",
+        "3.7",
+        ("one back", "three back", "a long text"),
+    ),
+    Mutant(
+        "too soft",
+        _head(_turned_by(-1.0), size=1.0),
+        "The right place has the largest weight, but less than 0.9 of it: make q or k longer.",
+        "3.4",
+        ("one back", "three back", "a long text"),
+    ),
+    Mutant(
+        "fast clock alone",
+        _head(_turned_by(-1.0), of=lambda d: slice(0, 2), size=10.0),
+        "Only the fastest clock is used: it comes round again after about six places, and nearly exactly after 44, so "
+        "the slower ones are needed to tell such places apart.",
+        "3.3",
+        ("a long text",),
+    ),
+    Mutant(
+        "one angle for all",
+        _head(_one_angle),
+        "All pairs are turned back by the same angle: pair r moves by ω_r for each place, so it goes back by "
+        "ω_r times the distance.",
+        "3.7",
+        ("three back", "a long text"),
+    ),
+    Mutant(
+        "half-split",
+        _head(_half_back),
+        "Features r and r + d_k/2 are turned together: here neighbours are, 2r and 2r + 1.",
+        "3.7",
+        ("one back", "three back", "a long text"),
+    ),
+    Mutant(
+        "one too far",
+        _head(lambda k, back, base: _turned_by(-1.0)(k, back + 1, base)),
+        "The query is turned back by one place too many.",
+        "3.7",
+        ("one back", "three back", "a long text"),
+    ),
+    Mutant(
+        "opposite",
+        _head(lambda k, back, base: -k),
+        "q is −k, so each token looks at whatever is most unlike it: the query has to meet the wanted key in the same "
+        "direction.",
+        "3.7",
+        ("one back", "three back", "a long text"),
+    ),
+    Mutant(
+        "always one back",
+        _head(lambda k, back, base: _turned_by(-1.0)(k, 1, base)),
+        "The query is turned back by one place, whatever `back` is.",
+        "3.7",
+        ("three back", "a long text"),
+    ),
+)
+
+# 03.10
+
+
+def _module(
+    keep="buffer", angles="cos", sign=1.0, half=False, given=True, short=False, tiled=False, first=0, way=""
+):
+    """What goes wrong in a rotary module, by one option each."""
+
+    def make_rotary(d, base, longest):
+        import torch
+
+        real = torch.float32 if short else torch.float64
+        omega = base ** (-torch.arange(0, d, 2, dtype=real) / d)
+        places = torch.arange(first, longest + first, dtype=real)
+
+        class Rotary(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                for name, wave in (("cos", torch.cos), ("sin", torch.sin)):
+                    value = omega.clone() if angles == "omega" else wave(places[:, None] * omega)
+                    if keep == "parameter":
+                        setattr(self, name, torch.nn.Parameter(value))
+                    elif keep == "buffer":
+                        self.register_buffer(name, value)
+                    else:
+                        setattr(self, name, value)
+
+            def forward(self, X, positions=None):
+                n = X.shape[-2]
+                at = torch.arange(n) if positions is None or not given else positions
+                at = at[0] if way == "first" and at.dim() > 1 else at
+                if angles == "omega":
+                    turn = (at + first)[..., None] * self.cos
+                    c, s = turn.cos(), turn.sin()
+                else:
+                    c, s = self.cos[at], self.sin[at]
+                s = sign * s
+                if tiled:
+                    c, s = torch.cat([c, c], dim=-1), torch.cat([s, s], dim=-1)
+                    other = torch.stack([-X[..., 1::2], X[..., ::2]], dim=-1).flatten(-2)
+                    return X * c + other * s
+                if half:
+                    x, y = X.chunk(2, dim=-1)
+                    return torch.cat([x * c - y * s, x * s + y * c], dim=-1)
+                x, y = X[..., ::2], X[..., 1::2]
+                if way == "overwritten":
+                    x = x * c - y * s
+                    return torch.stack([x, x * s + y * c], dim=-1).flatten(-2)
+                if way == "evens":
+                    return torch.cat([x * c - y * s, x * s + y * c], dim=-1)
+                return torch.stack([x * c - y * s, x * s + y * c], dim=-1).flatten(-2)
+
+        return Rotary()
+
+    return make_rotary
+
+
+MODULES = (
+    Mutant(
+        "parameters",
+        _module(keep="parameter"),
+        "cos and sin are parameters, so an optimiser would train them: what is fixed goes into a buffer.",
+        "3.9",
+        ("nothing to train",),
+    ),
+    Mutant(
+        "plain attributes",
+        _module(keep="attribute"),
+        "cos and sin are plain attributes: a module moves its buffers to another dtype or device, and leaves other "
+        "tensors behind.",
+        "3.9",
+        ("from zero", "left padding", "gradient", "short numbers", "nothing to train"),
+    ),
+    Mutant(
+        "frequencies in the buffer",
+        _module(angles="omega"),
+        "The buffer holds frequencies, and the angles are made in the forward pass: in float32 an angle of thousands "
+        "of radians has lost the digits that its sine needs.  Keep cos and sin, made in float64.",
+        "3.7",
+        ("short numbers",),
+    ),
+    Mutant(
+        "made in float32",
+        _module(short=True),
+        "cos and sin are made in float32, torch's default: ask for float64 where places and frequencies are made.",
+        "3.9",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "positions ignored",
+        _module(given=False),
+        "The places are counted 0, 1, 2, … though `positions` was given: after padding on the left, words begin later.",
+        "3.9",
+        ("left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "halves of the cosines",
+        _module(tiled=True),
+        "cos and sin are repeated as a whole, (c₀, c₁, …, c₀, c₁, …), which belongs to half-split pairs; neighbours "
+        "need each of them twice in a row, (c₀, c₀, c₁, c₁, …).",
+        "3.7",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "half-split",
+        _module(half=True),
+        "Features r and r + d/2 are paired: here neighbours are, 2r and 2r + 1.",
+        "3.7",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "the other way",
+        _module(sign=-1.0),
+        "Everything is turned the other way round: the first of a pair is a cos − b sin.",
+        "3.7",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "overwritten",
+        _module(way="overwritten"),
+        "The second feature of a pair is computed from the first after that was turned: keep the old values of both.",
+        "3.7",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "evens, then odds",
+        _module(way="evens"),
+        "All first features of the pairs are put before all second ones: stack the two on a new last axis and flatten, "
+        "so that each goes back to where it came from.",
+        "3.7",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "places of one sentence",
+        _module(way="first"),
+        "The places of the first sentence are used for all: each row of `positions` belongs to a sentence of its own.",
+        "3.9",
+        ("left padding", "gradient", "short numbers"),
+    ),
+    Mutant(
+        "counted from one",
+        _module(first=1),
+        "Every token is turned one step too far: the token at place 0 stays as it is.",
+        "3.7",
+        ("from zero", "left padding", "gradient", "short numbers"),
+    ),
+)
+
+# 03.11
+
+
+def _continued(again=False, queries="m", mask="m", keys_at="m", v=False, scale=math.sqrt, kept="turned"):
+    """again: are old keys turned once more?  queries, mask, keys_at: counted from "m" on, or from "0"."""
+
+    def function(Q, K, V, keys, values, base):
+        m, (n, d_k) = len(keys), Q.shape
+        start = {"m": m, "0": 0, "m − 1": m - 1, "m + 1": m + 1}
+        new = turned(K, start[keys_at] + np.arange(n), base) if keys_at else K
+        old = turned(keys, np.arange(m), base, float(again)) if again else keys
+        whole = np.concatenate([old, new])
+        V = np.concatenate([values, turned(V, m + np.arange(n), base) if v else V])
+        S = (turned(Q, start[queries] + np.arange(n), base) if queries else Q) @ whole.T / scale(d_k)
+        if mask == "zeros":
+            S = S * np.tri(n, m + n, m)
+        elif mask:
+            S = np.where(np.tri(n, m + n, start[mask], dtype=bool), S, -np.inf)
+        E = np.exp(S - S.max(axis=1, keepdims=True))
+        return E / E.sum(axis=1, keepdims=True) @ V, whole if kept == "turned" else np.concatenate([keys, K])
+
+    return function
+
+
+TWICE = "The keys of the old tokens are turned again: they were turned when they came in, and their places stay."
+FROM_ZERO = "The new queries are counted from 0: their places go on after the old ones, m, m + 1, …"
+MASK = "The mask begins at the first key: new token i may see all m old ones and the new ones up to itself."
+
+CONTINUATIONS = (
+    Mutant("old keys again", _continued(again=True), TWICE, "3.7", ("after a text", "cache", "one token more")),
+    Mutant("queries from zero", _continued(queries="0"), FROM_ZERO, "3.7", ("after a text", "one token more")),
+    Mutant("mask from zero", _continued(mask="0"), MASK, "3.1", ("after a text", "one token more")),
+    Mutant(
+        "nothing repaired",
+        _continued(again=True, queries="0", mask="0"),
+        "This is what the faulty code gives.  All of its faults vanish when there are no old tokens: look for what "
+        "depends on m.",
+        "3.7",
+        ("after a text", "one token more"),
+    ),
+    Mutant(
+        "queries and mask",
+        _continued(queries="0", mask="0"),
+        f"Two faults are left.  {FROM_ZERO}  And: {MASK}",
+        "3.7",
+        ("after a text", "one token more"),
+    ),
+    Mutant(
+        "keys and mask",
+        _continued(again=True, mask="0"),
+        f"Two faults are left.  {TWICE}  And: {MASK}",
+        "3.7",
+        ("after a text", "one token more"),
+    ),
+    Mutant(
+        "keys and queries",
+        _continued(again=True, queries="0"),
+        f"Two faults are left.  {TWICE}  And: {FROM_ZERO}",
+        "3.7",
+        ("after a text", "one token more"),
+    ),
+    Mutant(
+        "new keys from zero",
+        _continued(keys_at="0"),
+        "The new keys are counted from 0: they come after the m old ones, at places m, m + 1, …",
+        "3.7",
+        ("after a text", "cache", "one token more"),
+    ),
+    Mutant(
+        "one place early",
+        _continued(keys_at="m − 1", queries="m − 1"),
+        "The first new token is put at the place of the last old one: the old ones have places 0 to m − 1, so it is at "
+        "m.",
+        "3.7",
+        ("after a text", "cache", "one token more"),
+    ),
+    Mutant(
+        "one place late",
+        _continued(keys_at="m + 1", queries="m + 1"),
+        "The first new token is put one place too far: the old ones have places 0 to m − 1, so it is at m.",
+        "3.7",
+        ("after a text", "cache", "one token more"),
+    ),
+    Mutant(
+        "not itself",
+        _continued(mask="m − 1"),
+        "A new token does not see itself: new token i stands at place m + i, and sees the keys 0 to m + i.",
+        "3.1",
+        ("after a text", "one token more"),
+    ),
+    Mutant(
+        "scores set to zero",
+        _continued(mask="zeros"),
+        "Forbidden scores are set to 0, and exp 0 is 1: they must be −∞ before the softmax.",
+        "3.1",
+        ("after a text", "no old tokens"),
+    ),
+    Mutant(
+        "queries unturned",
+        _continued(queries=None),
+        "The new queries are not turned: without their turn the scores depend on the places of the keys alone.",
+        "3.7",
+        ("after a text", "no old tokens", "one token more"),
+    ),
+    Mutant(
+        "new keys unturned",
+        _continued(keys_at=None),
+        "The new keys are not turned: they come in as projected, and need their turn like the old ones before.",
+        "3.7",
+        ("after a text", "cache", "no old tokens", "one token more"),
+    ),
+    Mutant(
+        "old keys turned back",
+        _continued(again=-1),
+        "The old keys are turned back: they were turned when they came in, and that is how they are needed.",
+        "3.7",
+        ("after a text", "cache", "one token more"),
+    ),
+    Mutant(
+        "no mask",
+        _continued(mask=None),
+        "There is no mask: a new token must not see the new ones behind it.",
+        "3.1",
+        ("after a text", "no old tokens"),
+    ),
+    Mutant(
+        "values too",
+        _continued(v=True),
+        "The new values are turned as well: only queries and keys are.",
+        "3.7",
+        ("after a text", "no old tokens", "one token more"),
+    ),
+    Mutant(
+        "keys handed on unturned",
+        _continued(kept="plain"),
+        "The new keys are turned for the scores, and handed on as they came: the next step expects them turned.",
+        "3.7",
+        ("cache", "no old tokens"),
+    ),
+    Mutant(
+        "scale without its root",
+        _continued(scale=lambda d_k: d_k),
+        "The scores are divided by d_k: the scale is its root, √d_k.",
+        "3.1",
+        ("after a text", "no old tokens", "one token more"),
+    ),
+)
+
+# 03.12
+
+
+def _stretch(full=2 * math.pi, longer=False, strangers=None, power=lambda d: d / (d - 2)):
+    def function(reach, s, d, base):
+        angle = (s if longer else 1) * reach * base ** (-2 * np.arange(d // 2) / d)
+        few = int((angle < full).sum())
+        return strangers(few, d) if strangers else few, base * s ** power(d)
+
+    return function
+
+
+STRANGERS, BASES = ("strangers", "narrow"), ("new base", "narrow")
+STRETCHES = (
+    Mutant(
+        "half a turn",
+        _stretch(full=math.pi),
+        "Clocks that make less than half a turn are counted: a full turn is 2π.",
+        "3.3",
+        ("strangers",),
+    ),
+    Mutant(
+        "one radian",
+        _stretch(full=1.0),
+        "Clocks that move by less than one radian are counted: a full turn is 2π radians.",
+        "3.3",
+        STRANGERS,
+    ),
+    Mutant(
+        "the familiar ones",
+        _stretch(strangers=lambda few, d: d // 2 - few),
+        "These are the clocks that have been all the way round: the others are asked for.",
+        "3.10",
+        STRANGERS,
+    ),
+    Mutant(
+        "features for clocks",
+        _stretch(strangers=lambda few, d: 2 * few),
+        "Features are counted: each clock has two of them.",
+        "3.3",
+        STRANGERS,
+    ),
+    Mutant(
+        "in the longer text",
+        _stretch(longer=True),
+        "The turns are counted in the longer text: a stranger is a clock that did not get all the way round "
+        "in training.",
+        "3.10",
+        ("strangers",),
+    ),
+    Mutant(
+        "base times s",
+        _stretch(power=lambda d: 1.0),
+        "The base is multiplied by s: the slowest clock has the exponent −(d − 2)/d and not −1, so that is not quite "
+        "enough.",
+        "3.3",
+        BASES,
+    ),
+    Mutant(
+        "exponent not inverted",
+        _stretch(power=lambda d: (d - 2) / d),
+        "s is raised to (d − 2)/d: the base is raised to that, so to undo it s takes the inverse, d/(d − 2).",
+        "3.3",
+        BASES,
+    ),
+    Mutant(
+        "smaller base",
+        _stretch(power=lambda d: -d / (d - 2)),
+        "The base is smaller, which makes the clocks faster: the slowest has to become slower, so the base grows.",
+        "3.3",
+        BASES,
+    ),
+    Mutant(
+        "base divided by s",
+        _stretch(power=lambda d: -1.0),
+        "The base is divided by s, which makes the clocks faster: the slowest has to become slower, so the base grows.",
+        "3.3",
+        BASES,
+    ),
+    Mutant(
+        "d/2 for d/(d − 2)",
+        _stretch(power=lambda d: d / 2),
+        "s is raised to d/2: the exponent of the slowest clock is −(d − 2)/d, and its inverse is d/(d − 2).",
+        "3.3",
+        BASES,
+    ),
+    Mutant(
+        "slowest is d/2",
+        _stretch(power=lambda d: d / (d - 1)),
+        "The exponent of the slowest clock is taken as −(d − 1)/d: with r = 0, 1, …, d/2 − 1 it is −2(d/2 − 1)/d.",
+        "3.3",
+        BASES,
     ),
 )

@@ -6,7 +6,7 @@ def moved_code(delta, d, base):
     rows.
 
     PE(p) = (sin p ω_0, cos p ω_0, sin p ω_1, cos p ω_1, …) with
-    ω_i = base^(−2i/d).  delta may be any real number.
+    ω_r = base^(−2r/d).  delta is any real number.
     """
     ...
 
@@ -15,19 +15,20 @@ def turned_pairs(X, dY, positions, base):
     """Rotary positions, forward and backward, on neighbouring pairs of
     features.
 
-    X, dY (*B, n, d), positions (n,) whole numbers.  Pair i of token t is
-    turned by positions[t] · base^(−2i/d).
+    X, dY (*B, n, d), positions (n,) whole numbers.  Pair r of token t is
+    turned by positions[t] · base^(−2r/d).
     Returns Y and dX, both (*B, n, d).
     """
     ...
 
 
-def name_the_slip(PE):
-    """What happened to this table of sinusoids, PE (n, d)?  One of the six
-    names:
+def first_collision(periods, wave):
+    """The smallest number of rows with which a table of codes has two equal
+    rows.
 
-    "correct", "base 1000", "base 100000", "2i doubled", "counted from one",
-    "sines first".
+    periods (N,), whole numbers.  Row p = 0, 1, 2, … has for each period T
+    both sin(2π p / T) and cos(2π p / T) if wave is "both", the sine alone if
+    it is "sin", the cosine alone if it is "cos".  Returns n.
     """
     ...
 
@@ -44,11 +45,11 @@ def rotary_attention(Q, K, V, positions, base):
 
 
 def other_pairing(W, heads):
-    """Weights for a program that pairs features i and i + d_k/2, from weights
+    """Weights for a program that pairs features r and r + d_k/2, from weights
     for one that pairs neighbours.
 
     W (d, heads · d_k) makes the queries (or keys) of all heads, head by head.
-    The scores must stay the same.
+    The scores stay the same.
     """
     ...
 
@@ -66,5 +67,56 @@ def bias_table_gradient(dS, reach):
     dS (*B, H, n, m) is the gradient of the scores;
     table[h, reach + clip(j − i, −reach, reach)] was added to score (h, i, j)
     of every sequence.  Returns dtable (H, 2 · reach + 1).
+    """
+    ...
+
+
+def first_negative_score(x, base):
+    """Query and key are the same vector x (d,), each turned by its place, on
+    neighbouring pairs.
+
+    Returns delta, the smallest whole distance at which their dot product is
+    negative, and score, the product there.
+    """
+    ...
+
+
+def head_that_looks_back(back, n, d_k, base):
+    """A query q (d_k,) and a key k (d_k,), the same for every token, for a
+    head with rotary positions 0, 1, …, n − 1 and no mask.
+
+    Turned by neighbouring pairs and scaled by 1/√d_k, they give each token
+    at place i ≥ back at least 0.9 of its weight at place i − back.
+    Returns q, k.
+    """
+    ...
+
+
+def make_rotary(d, base, longest):
+    """An nn.Module for rotary positions on neighbouring pairs of features.
+
+    module(X, positions=None) turns X (B, n, d); positions (B, n) are whole
+    numbers below longest, None stands for 0, 1, …, n − 1.
+    cos and sin of all places are buffers, made in float64.
+    """
+    ...
+
+
+def continued_attention(Q, K, V, keys, values, base):
+    """Causal attention with rotary positions for new tokens, after m old ones.
+
+    Q, K, V (n, d_k) are the new tokens', not turned; keys, values (m, d_k)
+    those of the old ones, at places 0, 1, …, m − 1; keys are turned already.
+    Returns O (n, d_k) and all keys, turned, (m + n, d_k).
+    """
+    ...
+
+
+def stretched(reach, s, d, base):
+    """Rotary width d, trained with distances up to reach; now s times as far.
+
+    Returns strangers, the number of clocks that make less than a full turn
+    within the distance reach, and new_base, with which the slowest clock
+    turns at s · reach as far as it did at reach.
     """
     ...
