@@ -1,6 +1,7 @@
 """The right answers, from the equations and without the library: each bears witness on the other."""
 
 import numpy as np
+import torch
 
 
 def learn_merges(ids, count):
@@ -44,28 +45,43 @@ def spell_out(tokens, merges):
     return np.array(out)
 
 
-def table_gradient(dX, ids, V, scale):
-    onehot = ids.reshape(-1, 1) == np.arange(V)
-    return scale * onehot.astype(float).T @ dX.reshape(ids.size, -1)
+def bag_gradient(dX, ids, V, pad):
+    dE = np.zeros((V, dX.shape[-1]))
+    for place in np.ndindex(ids.shape[:-1]):
+        words = [v for v in ids[place].tolist() if v != pad]
+        for v in words:
+            dE[v] += dX[place] / len(words)
+    return dE
 
 
 def transformer_input(E, ids, P):
     return np.sqrt(E.shape[1]) * E[ids] + P
 
 
-def tied_gradient(E, ids, dZ):
-    S, s = np.eye(len(E))[ids], np.sqrt(E.shape[1])
-    return s * S.T @ (dZ @ E) + dZ.T @ (s * S @ E)
+def tied_gradients(E, P, ids, dZ):
+    (V, d), n = E.shape, ids.shape[-1]
+    S, dZ = np.eye(V)[ids.reshape(-1, n)], dZ.reshape(-1, n, V)
+    dE, dP = np.zeros((V, d)), np.zeros((n, d))
+    for s, dz in zip(S, dZ, strict=True):
+        dX = dz @ E
+        dE += dz.T @ (np.sqrt(d) * s @ E + P) + np.sqrt(d) * s.T @ dX
+        dP += dX
+    return dE, dP
 
 
-def best_score(p_joint, p_word, q, k):
-    return np.log(p_joint) - np.log(p_word) - np.log(q) - np.log(k)
+def scores_from_counts(counts, k, power):
+    p_joint = counts / counts.sum()
+    q = counts.sum(axis=0) ** float(power)
+    made_up = k * np.outer(p_joint.sum(axis=1), q / q.sum())
+    return np.log(p_joint) - np.log(made_up), 1 / (1 / p_joint + 1 / made_up)
 
 
-def pair_gradients(u, w_true, W_drawn):
-    ds_true = -1 / (1 + np.exp(w_true @ u))
-    ds_drawn = 1 / (1 + np.exp(-(W_drawn @ u)))
-    return ds_true * w_true + ds_drawn @ W_drawn, ds_true * u, np.outer(ds_drawn, u)
+def batch_gradients(U, W, t, c):
+    n = len(U)
+    y = 2 * np.eye(n) - 1
+    z = t * U @ W.T + c
+    G = -y * np.exp(-np.logaddexp(0, y * z)) / n
+    return t * G @ W, t * G.T @ U, (G * (U @ W.T)).sum(), G.sum()
 
 
 def patch_tokens(image, kernel, b):
@@ -74,3 +90,53 @@ def patch_tokens(image, kernel, b):
     tokens = [np.einsum("abk,jkab->j", image[r : r + p, s : s + p], kernel) + b
               for r in range(0, h, p) for s in range(0, w, p)]
     return np.array(tokens)
+
+
+def longest_first_wins(letters):
+    a, *rest = letters.tolist()
+    if not rest:
+        return np.array([(a, a), (a, 256)]), np.array([a, a, a])
+    b, c = rest if len(rest) == 2 else (a, *rest)
+    return np.array([(b, c), (a, b), (257, c)]), np.array([a, b, c])
+
+
+def tokens_of_a_run(n, m):
+    return np.array([i // 2**m + (i % 2**m).bit_count() for i in n.tolist()])
+
+
+def draw_negatives(r, counts, contexts, power):
+    ids = np.zeros(r.shape, int)
+    for b, true in enumerate(contexts.tolist()):
+        weight = np.where(counts > 0, counts, 0.0) ** power
+        weight[true] = 0.0
+        edges = np.cumsum(weight / weight.sum())
+        ids[b] = np.searchsorted(edges, r[b], side="right")
+    return ids
+
+
+class _Tied(torch.nn.Module):
+    def __init__(self, V, d, pad):
+        super().__init__()
+        self.E = torch.nn.Parameter(torch.randn(V, d) / d**0.5)
+        self.register_buffer("known", (torch.arange(V) != pad)[:, None])
+
+    def table(self):
+        return self.E * self.known
+
+    def forward(self, ids):
+        return self.E.shape[1] ** 0.5 * self.table()[ids]
+
+    def score(self, X):
+        return X @ self.table().T
+
+
+def make_tied(V, d, pad):
+    return _Tied(V, d, pad)
+
+
+def tables_by_hand(themes, belongs, noise, q, k):
+    C, T = belongs.shape
+    low = noise / C
+    high = low + (1 - noise) * T / (2 * C)
+    s_low, s_high = np.log(low / q) - np.log(k), np.log(high / q) - np.log(k)
+    return themes * 1.0, np.where(belongs == 1, (s_high - s_low / 2)[:, None], s_low[:, None] / 2)

@@ -89,13 +89,27 @@ def tokens_to_spell(letters, words, length, count):
     return make
 
 
-def table(shape, V, d, scale, repeats=True):
+def bags(lead, n, V, d, pad, empty=False):
+    """Texts of several lengths, words repeated, filled up at the end; the word `pad` + 1 never comes."""
+
     def make(rng):
-        n = int(np.prod(shape))
-        ids = rng.permutation(V)[:n] if not repeats else rng.permutation(np.arange(n) % (n // 2))
-        return {"dX": rng.normal(size=(*shape, d)), "ids": ids.reshape(shape), "V": V, "scale": scale}
+        ids = np.full((*lead, n), pad)
+        some = np.array([v for v in range(V) if v not in (pad, pad + 1)])
+        for i, place in enumerate(np.ndindex(*lead)):
+            length = n - 1 - i % (n - 2)
+            words = rng.choice(some, size=length)
+            words[0] = words[-1]
+            ids[place][:length] = words
+        if empty:
+            ids[(0,) * len(lead)] = pad
+        return {"dX": rng.normal(size=(*lead, d)), "ids": ids, "V": V, "pad": pad}
 
     return make
+
+
+def single_words(rng):
+    """Texts without filling, in which no word comes twice."""
+    return {"dX": rng.normal(size=(2, 4)), "ids": rng.permutation(7)[:6].reshape(2, 3), "V": 8, "pad": 7}
 
 
 def words_and_places(lead, n, V, d):
@@ -106,25 +120,27 @@ def words_and_places(lead, n, V, d):
     return make
 
 
-def tied(n, V, d, repeats=True):
+def tied(lead, n, V, d, repeats=True):
     def make(rng):
-        ids = rng.permutation(np.arange(n) % (n // 2)) if repeats else rng.permutation(V)[:n]
-        return {"E": rng.normal(size=(V, d)), "ids": ids, "dZ": rng.normal(size=(n, V))}
+        size = int(np.prod(lead, dtype=int)) * n
+        ids = rng.permutation(np.arange(size) % max(size // 2, 1) % V) if repeats else rng.permutation(V)[:size]
+        return {"E": rng.normal(size=(V, d)), "P": rng.normal(size=(n, d)), "ids": ids.reshape(*lead, n),
+                "dZ": rng.normal(size=(*lead, n, V))}
 
     return make
 
 
-def chances(*shape, k):
+def meetings(A, C, k, power):
     def make(rng):
-        return {"p_joint": rng.uniform(1e-4, 0.05, size=shape), "p_word": rng.uniform(0.01, 0.3, size=shape),
-                "q": rng.uniform(0.01, 0.3, size=shape), "k": k}
+        size = rng.integers(2, 9, size=A)[:, None] * rng.integers(2, 12, size=C)
+        return {"counts": 1 + rng.poisson(size), "k": k, "power": power}
 
     return make
 
 
-def one_pair(d, k, size=1.0):
+def pairs(n, d, t, c, size=1.0):
     def make(rng):
-        return {"u": size * rng.normal(size=d), "w_true": rng.normal(size=d), "W_drawn": rng.normal(size=(k, d))}
+        return {"U": size * rng.normal(size=(n, d)), "W": rng.normal(size=(n, d)), "t": t, "c": c}
 
     return make
 
@@ -132,5 +148,60 @@ def one_pair(d, k, size=1.0):
 def picture(h, w, c, p, d):
     def make(rng):
         return {"image": rng.normal(size=(h, w, c)), "kernel": rng.normal(size=(d, c, p, p)), "b": rng.normal(size=d)}
+
+    return make
+
+
+def bytes_to_use(q):
+    def make(rng):
+        return {"letters": np.sort(rng.choice(np.arange(97, 123), size=q, replace=False))}
+
+    return make
+
+
+def runs(q, m, low, high):
+    def make(rng):
+        return {"n": rng.integers(low, high, size=q), "m": m}
+
+    return make
+
+
+def draws(B, k, V, power, zeros=(), common=False):
+    """Counts fall as those of words do.  Each true context is a frequent word if `common`."""
+
+    def make(rng):
+        counts = rng.permutation(np.round(90 / np.arange(1, V + 1)).astype(int) + 1)
+        counts[list(zeros)] = 0
+        if common:
+            contexts = rng.permutation(np.argsort(-counts)[:B])
+        else:
+            contexts = rng.choice(np.flatnonzero(counts), size=B, replace=False)
+        r = rng.uniform(0.001, 0.999, size=(B, k))
+        if zeros:
+            r[:, -1] = 0.0
+        return {"r": r, "counts": counts, "contexts": contexts, "power": power}
+
+    return make
+
+
+def one_table(lead, n, V, d, pad):
+    def make(rng):
+        ids = rng.integers(0, V, size=(*lead, n))
+        ids[..., -1], ids[..., 0] = pad, ids[..., 1]
+        return {"E": rng.normal(size=(V, d)), "ids": ids, "dZ": rng.normal(size=(*lead, n, V)), "pad": pad}
+
+    return make
+
+
+def planted(T, m, k, noise):
+    """Every two themes have a word; m context words belong to each theme."""
+
+    def make(rng):
+        both = [(i, j) for i in range(T) for j in range(i)]
+        themes, belongs = np.zeros((len(both), T), int), np.zeros((m * T, T), int)
+        themes[np.arange(len(both))[:, None], both] = 1
+        belongs[np.arange(m * T), rng.permutation(np.arange(m * T) % T)] = 1
+        q = rng.uniform(1, 4, size=m * T)
+        return {"themes": themes, "belongs": belongs, "noise": noise, "q": q / q.sum(), "k": k}
 
     return make

@@ -233,61 +233,139 @@ SPELLINGS = (
 # 02.4
 
 
+def _bag(mask=True, share=lambda ids, there: there.sum(axis=-1), seen=None, add=True):
+    """Backward of a mean; `share` says by how much a text's gradient is divided, for each text."""
+
+    def function(dX, ids, V, pad):
+        there = ids != pad if mask else np.ones(ids.shape, bool)
+        if seen:
+            there = there & seen(ids)
+        parts = np.asarray(share(ids, there), float)
+        parts = np.maximum(np.broadcast_to(parts, ids.shape[:-1]), 1e-300 if parts.ndim == 0 else 1)
+        rows = (dX / parts[..., None])[..., None, :] * there[..., None]
+        dE = np.zeros((V, dX.shape[-1]))
+        if add:
+            np.add.at(dE, ids, rows)
+        else:
+            dE[ids] += rows
+        return dE
+
+    return function
+
+
 def _scattered(dX, ids, V):
     dE = np.zeros((V, dX.shape[-1]))
     np.add.at(dE, ids, dX)
     return dE
 
 
-def _lossy(dX, ids, V, scale):
+def _lossy(dX, ids, V):
     dE = np.zeros((V, dX.shape[-1]))
-    dE[ids] += scale * dX
+    dE[ids] += dX
     return dE
 
 
-def _mean(dX, ids, V, scale):
-    times = np.bincount(ids.ravel(), minlength=V)
-    return scale * _scattered(dX, ids, V) / np.maximum(times, 1)[:, None]
+def _first_of_each(ids):
+    """True where a word comes for the first time in its text."""
+    earlier = np.tril(np.ones((ids.shape[-1],) * 2, bool), -1)
+    return ~((ids[..., :, None] == ids[..., None, :]) & earlier).any(axis=-1)
 
 
-AGAIN = ("repeats", "batch", "long")
+def _nan_where_empty(dX, ids, V, pad):
+    there = ids != pad
+    rows = (dX / there.sum(axis=-1)[..., None])[..., None, :] * there[..., None]
+    return _scattered(rows, ids, V)
 
-TABLE = (
+
+def _filled(ids, there):
+    return np.full(ids.shape[:-1], ids.shape[-1])
+
+
+def _ones(ids, there):
+    return np.ones(ids.shape[:-1])
+
+
+FILLED = ("one text", "several texts", "two leading axes", "other texts")
+
+BAGS = (
+    Mutant(
+        "divided by n",
+        _bag(share=_filled),
+        "The gradient of a text is divided by n, the filling counted in: a mean of words is divided by the number of "
+        "words that are really there.",
+        "2.4",
+        FILLED,
+    ),
+    Mutant(
+        "filling counted as a word",
+        _bag(mask=False),
+        "The filling is treated as a word: it gets a gradient, and the words get too little. It took no part in the "
+        "mean.",
+        "2.4",
+        FILLED,
+    ),
+    Mutant(
+        "filling divides rightly and learns",
+        lambda dX, ids, V, pad: _scattered(
+            np.broadcast_to((dX / np.maximum((ids != pad).sum(axis=-1), 1)[..., None])[..., None, :],
+                            (*ids.shape, dX.shape[-1])), ids, V),
+        "The row of the filling gets a gradient: it took no part in the mean, so its row of dE is zero.",
+        "2.4",
+        FILLED,
+    ),
+    Mutant(
+        "not divided",
+        _bag(share=_ones),
+        "Nothing is divided: that is the gradient of a sum. In a mean of m words each has the share 1/m.",
+        "2.4",
+        ("no filling", *FILLED),
+    ),
+    Mutant(
+        "multiplied by the number of words",
+        lambda dX, ids, V, pad: _bag(share=_ones)(dX * (ids != pad).sum(axis=-1)[..., None], ids, V, pad),
+        "The gradient is multiplied by the number of words: going backward does not undo a division; a factor 1/m "
+        "stays 1/m.",
+        "2.4",
+        ("no filling", *FILLED),
+    ),
     Mutant(
         "repeats lost",
-        _lossy,
-        "A token that stands several times keeps the gradient of one place only: dE[ids] += … reads, adds and writes, "
-        "and the last write wins. np.add.at adds one row after the other.",
+        _bag(add=False),
+        "A word that stands several times keeps the gradient of one place only: the last write wins. Every place adds "
+        "its share.",
         "2.4",
-        AGAIN,
+        FILLED,
     ),
     Mutant(
-        "mean of the places",
-        _mean,
-        "This is the mean over the places where a token stood: each of them changed the loss, so their gradients add.",
+        "each word once",
+        _bag(seen=_first_of_each, share=lambda ids, there: there.sum(axis=-1)),
+        "Each different word counts once in its text: this is the mean of the different words, and the text has a "
+        "word in the mean as often as it stands there.",
         "2.4",
-        AGAIN,
+        FILLED,
     ),
     Mutant(
-        "scale forgotten",
-        lambda dX, ids, V, scale: _scattered(dX, ids, V),
-        "The scale is missing: X is scale times a row of E, so dE is scale times what arrives.",
-        "2.5",
-        ("no repeats", *AGAIN),
-    ),
-    Mutant(
-        "scale undone",
-        lambda dX, ids, V, scale: _scattered(dX, ids, V) / scale,
-        "The gradient is divided by the scale: going backward does not undo the forward pass; a factor stays a factor.",
-        "2.5",
-        ("no repeats", *AGAIN),
-    ),
-    Mutant(
-        "divided by the tokens",
-        lambda dX, ids, V, scale: scale * _scattered(dX, ids, V) / ids.size,
-        "The gradient is divided by the number of tokens: an average is the business of the loss.",
+        "each word once, divided by all",
+        lambda dX, ids, V, pad: _bag(seen=_first_of_each, share=lambda i, there: (i != pad).sum(axis=-1))(
+            dX, ids, V, pad),
+        "A word that stands twice in one text gets a single share: it was read twice, so it gets two.",
         "2.4",
-        ("no repeats", *AGAIN),
+        FILLED,
+    ),
+    Mutant(
+        "divided by all words of all texts",
+        _bag(share=lambda ids, there: np.full(ids.shape[:-1], there.sum())),
+        "Each text is divided by the words of all texts together: each has a mean of its own.",
+        "2.4",
+        ("no filling", "several texts", "two leading axes", "other texts"),
+    ),
+    Mutant(
+        "nan for a text without words",
+        _nan_where_empty,
+        "A text of nothing but filling has a mean of no words, and 0/0 spoils the result: its gradient must reach no "
+        "row.",
+        "2.4",
+        ("a text of filling",),
     ),
 )
 
@@ -353,43 +431,98 @@ INPUTS = (
 # 02.6
 
 
-def _tied(read=1.0, scored=1.0, s_read=math.sqrt, s_scored=math.sqrt, scatter=_scattered):
-    def function(E, ids, dZ):
-        V, d = E.shape
-        return read * s_read(d) * scatter(dZ @ E, ids, V) + scored * dZ.T @ (s_scored(d) * E[ids])
+def _tied(read=1.0, scored=1.0, s_read=math.sqrt, token=None, scatter=_scattered, place=None, back=None):
+    """The gradients in parts: what was read and scored, the factor of each, and what reaches the places."""
+
+    def function(E, P, ids, dZ):
+        (V, d), n = E.shape, ids.shape[-1]
+        dX = (back or (lambda dZ, E: dZ @ E))(dZ, E)
+        X = token(E, P, ids) if token else math.sqrt(d) * E[ids] + P
+        was_scored = dZ.reshape(-1, V).T @ X.reshape(-1, d)
+        dP = place(dX, d) if place else dX.reshape(-1, n, d).sum(axis=0)
+        return read * s_read(d) * scatter(dX, ids, V) + scored * was_scored, dP
 
     return function
 
 
-TIED_ALL = ("different words", "repeated words", "longer")
+def _last_sequence(dX, d):
+    return dX.reshape(-1, *dX.shape[-2:])[-1]
+
+
+TIED_ALL = ("words once", "repeated words", "batch", "longer")
+ON_PLACES = ("places", "batch", "longer")
 
 TIED = (
     Mutant(
         "only where it was read",
         _tied(scored=0.0),
-        "Only the look-up's path is here: the same table also made the scores, and that path adds dZᵀ X.",
+        "dE has the look-up's path alone: the same table also made the scores, and that path adds dZᵀ X.",
         "2.6",
         TIED_ALL,
     ),
     Mutant(
         "only where it was scored",
         _tied(read=0.0),
-        "Only the scores' path is here: the same table was also read, and dX = dZ E flows back into its rows.",
+        "dE has the scores' path alone: the same table was also read, and dX = dZ E flows back into its rows.",
         "2.6",
         TIED_ALL,
     ),
     Mutant(
         "√d forgotten on the way back",
         _tied(s_read=lambda d: 1.0),
-        "√d is missing where the gradient flows back through the look-up: X = √d E[ids].",
+        "√d is missing where the gradient flows back through the look-up: X = √d E[ids] + P.",
         "2.6",
         TIED_ALL,
     ),
     Mutant(
         "√d forgotten in X",
-        _tied(s_scored=lambda d: 1.0),
-        "In dZᵀ X the token must be what was scored, √d E[ids], and not the bare row.",
+        _tied(token=lambda E, P, ids: E[ids] + P),
+        "In dZᵀ X the token must be what was scored, √d E[ids] + P; √d is missing there.",
         "2.6",
+        TIED_ALL,
+    ),
+    Mutant(
+        "√d forgotten in both",
+        _tied(s_read=lambda d: 1.0, token=lambda E, P, ids: E[ids] + P),
+        "√d is missing in both paths: the word was multiplied by it on the way in, so it stands in what was scored "
+        "and in what flows back.",
+        "2.6",
+        TIED_ALL,
+    ),
+    Mutant(
+        "the place forgotten in X",
+        _tied(token=lambda E, P, ids: math.sqrt(E.shape[1]) * E[ids]),
+        "In dZᵀ X the place is missing: what was scored is the whole sum √d E[ids] + P.",
+        "2.6",
+        TIED_ALL,
+    ),
+    Mutant(
+        "√d on the sum",
+        _tied(token=lambda E, P, ids: math.sqrt(E.shape[1]) * (E[ids] + P), place=lambda dX, d: math.sqrt(d)
+              * dX.reshape(-1, *dX.shape[-2:]).sum(axis=0)),
+        "√d multiplies the place as well: it belongs to the word alone, so P enters X as it is, and dP has no √d.",
+        "2.5",
+        (*TIED_ALL, "places"),
+    ),
+    Mutant(
+        "√d on dP",
+        _tied(place=lambda dX, d: math.sqrt(d) * dX.reshape(-1, *dX.shape[-2:]).sum(axis=0)),
+        "dP is multiplied by √d: the place was added without a factor, so its gradient has none.",
+        "2.5",
+        ON_PLACES,
+    ),
+    Mutant(
+        "√d twice on the way back",
+        _tied(s_read=lambda d: float(d)),
+        "The way back through the look-up has √d twice: forward it stands once, and backward it stands once.",
+        "2.5",
+        TIED_ALL,
+    ),
+    Mutant(
+        "divided by √d on the way back",
+        _tied(s_read=lambda d: 1 / math.sqrt(d)),
+        "The way back through the look-up is divided by √d: a factor stays a factor, it is not undone.",
+        "2.5",
         TIED_ALL,
     ),
     Mutant(
@@ -401,60 +534,199 @@ TIED = (
     ),
     Mutant(
         "repeats lost",
-        _tied(scatter=lambda dX, ids, V: _lossy(dX, ids, V, 1.0)),
+        _tied(scatter=_lossy),
         "Where a word stands twice, its row keeps one of the two gradients of the look-up.",
         "2.4",
-        ("repeated words", "longer"),
+        ("repeated words", "batch", "longer"),
+    ),
+    Mutant(
+        "places averaged",
+        _tied(place=lambda dX, d: dX.reshape(-1, *dX.shape[-2:]).mean(axis=0)),
+        "dP is averaged over the sequences: each of them used the place, so their gradients add.",
+        "2.6",
+        ("batch", "longer"),
+    ),
+    Mutant(
+        "places of one sequence",
+        _tied(place=_last_sequence),
+        "dP has one sequence only: every sequence used the same places, so all of them add to dP.",
+        "2.6",
+        ("batch", "longer"),
     ),
 )
 
 # 02.7
 
-CHANCES = ("k = 1", "k = 5", "k = 15")
+
+def _optimum(power=lambda q, power: q**power, chance=None, score=None, bend=None):
+    """s and the bend from the parts: how contexts are drawn, how often a pair is made up, and what is made of both."""
+
+    def function(counts, k, power_):
+        p = counts / counts.sum()
+        q = power(counts.sum(axis=0).astype(float), power_)
+        q = q / q.sum()
+        m = chance(p, q, k) if chance else k * np.outer(p.sum(axis=1), q)
+        s = score(p, m) if score else np.log(p / m)
+        return s, bend(p, m, s, k) if bend else p * m / (p + m)
+
+    return lambda counts, k, power: function(counts, k, power)
+
+
+def _not_normalised(counts, k, power):
+    p = counts / counts.sum()
+    m = k * np.outer(p.sum(axis=1), p.sum(axis=0) ** power)
+    return np.log(p / m), p * m / (p + m)
+
+
+def _sides_exchanged(counts, k, power):
+    s, bend = _optimum()(counts.T, k, power)
+    return s.T, bend.T
+
+
+def _conditional(counts, k, power):
+    """p(c | a) in the place of p(a, c) in the bend: the loss for one word a instead of the whole text."""
+    p = counts / counts.sum()
+    q = counts.sum(axis=0) ** float(power)
+    m = k * np.outer(p.sum(axis=1), q / q.sum())
+    return np.log(p / m), p * m / (p + m) / p.sum(axis=1, keepdims=True)
+
+
+def _both_powered(counts, k, power):
+    p = counts / counts.sum()
+    a, c = (counts.sum(axis=i) ** float(power) for i in (1, 0))
+    m = k * np.outer(a / a.sum(), c / c.sum())
+    return np.log(p / m), p * m / (p + m)
+
+
+SCORED = ("k = 1", "k = 5", "three quarters")
+BENT = ("the bend", "other counts")
 
 SCORES = (
     Mutant(
-        "log k forgotten",
-        lambda p_joint, p_word, q, k: np.log(p_joint / (p_word * q)),
-        "This is the pointwise mutual information, the answer for k = 1: every true pair is set against k made-up "
-        "ones, which lowers the score by log k.",
+        "k forgotten",
+        _optimum(chance=lambda p, q, k: np.outer(p.sum(axis=1), q)),
+        "k is missing: every true pair is set against k made-up ones, which lowers each score by log k.",
         "2.8",
-        ("k = 5", "k = 15"),
+        ("k = 5", "three quarters", *BENT),
     ),
     Mutant(
         "log k added",
-        lambda p_joint, p_word, q, k: np.log(k * p_joint / (p_word * q)),
-        "log k is added: more negatives make a pair less likely to be true, so the score falls.",
+        _optimum(chance=lambda p, q, k: np.outer(p.sum(axis=1), q) / k),
+        "log k is added: more negatives make a pair less likely to be a true one, so the score falls.",
         "2.8",
-        ("k = 5", "k = 15"),
+        ("k = 5", "three quarters", *BENT),
+    ),
+    Mutant(
+        "power forgotten",
+        _optimum(power=lambda q, power: q),
+        "The power is not used: the negatives come from the contexts' counts to that power, so frequent words are "
+        "drawn less often than they occur.",
+        "2.8",
+        ("three quarters", *BENT),
+    ),
+    Mutant(
+        "power not normalised",
+        _not_normalised,
+        "The powers of the probabilities do not sum to one: divide by their sum, or q is no distribution.",
+        "2.8",
+        ("three quarters", *BENT),
+    ),
+    Mutant(
+        "power on both sides",
+        _both_powered,
+        "The power is applied to the words as well: the centres come from the text as often as they stand there; only "
+        "the contexts are drawn from the flattened distribution.",
+        "2.8",
+        ("three quarters", *BENT),
+    ),
+    Mutant(
+        "sides exchanged",
+        _sides_exchanged,
+        "Words and contexts are exchanged: rows of counts are words, and the negatives are drawn from the contexts, "
+        "the columns.",
+        "2.8",
+        ("three quarters", *BENT),
     ),
     Mutant(
         "probability",
-        lambda p_joint, p_word, q, k: p_joint / (p_joint + k * p_word * q),
-        "This is σ(s), the probability that the pair is a true one: the score is its logit, log σ(s)/σ(−s).",
+        _optimum(score=lambda p, m: p / (p + m)),
+        "This is σ(s), the probability that a pair is a true one: the score is its logit.",
         "2.8",
-        CHANCES,
+        SCORED,
     ),
     Mutant(
         "upside down",
-        lambda p_joint, p_word, q, k: np.log(k * p_word * q / p_joint),
-        "The sign is wrong: pairs that come more often than by chance must get a high score.",
+        _optimum(score=lambda p, m: np.log(m / p)),
+        "The sign of s is wrong: pairs that come more often than by chance get a high score.",
         "2.8",
-        CHANCES,
+        SCORED,
     ),
     Mutant(
-        "not conditional",
-        lambda p_joint, p_word, q, k: np.log(p_joint / (k * q)),
-        "p_word is missing: a made-up pair has the word with probability p_word and the context with q.",
+        "log p(c|a)",
+        _optimum(score=lambda p, m: np.log(p / p.sum(axis=1, keepdims=True))),
+        "This is log p(c | a), where a softmax over all contexts would go: against negatives the score is compared "
+        "with how often the pair would be made up.",
         "2.8",
-        CHANCES,
+        SCORED,
     ),
     Mutant(
         "base two",
-        lambda p_joint, p_word, q, k: np.log2(p_joint / (k * p_word * q)),
+        _optimum(score=lambda p, m: np.log2(p / m)),
         "The logarithm has base 2: σ is made with e, so its inverse is the natural logarithm.",
         "2.8",
-        CHANCES,
+        SCORED,
+    ),
+    Mutant(
+        "bend without its weights",
+        _optimum(bend=lambda p, m, s, k: p * m / (p + m) ** 2),
+        "The bend is σ(s) σ(−s) alone: both terms of the loss have it, the first weighted by p(a, c) and the second "
+        "by the chance of the made-up pair; their sum stands in front.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "bend of the true term",
+        _optimum(bend=lambda p, m, s, k: p * p * m / (p + m) ** 2),
+        "The bend has the term of the true pairs alone: the made-up pairs bend the loss as well.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "bend of the made-up term",
+        _optimum(bend=lambda p, m, s, k: m * p * m / (p + m) ** 2),
+        "The bend has the term of the made-up pairs alone: the true ones bend the loss as well.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "terms subtracted",
+        _optimum(bend=lambda p, m, s, k: (p - m) * p * m / (p + m) ** 2),
+        "The two terms of the bend are subtracted: the derivative of −p σ(−s) is +p σ(s) σ(−s), so both bend upward, "
+        "which is why there is one minimum.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "bend downward",
+        _optimum(bend=lambda p, m, s, k: -p * m / (p + m)),
+        "The bend is negative, and that would be a maximum: one of the two minus signs was lost.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "slope in the place of the bend",
+        _optimum(bend=lambda p, m, s, k: 0 * p),
+        "This is the first derivative, which is zero at the best score: derive once more.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "bend for one word",
+        _conditional,
+        "The bend is that of the loss given the word a, p(a) times too large: the pair's part of the whole loss has "
+        "p(a, c) in front.",
+        "2.8",
+        BENT,
     ),
 )
 
@@ -462,81 +734,142 @@ SCORES = (
 
 
 def _sigmoid(z):
-    return 1 / (1 + np.exp(-z))
+    return np.exp(-np.logaddexp(0, -z))
 
 
-def _pair(true=lambda s: -_sigmoid(-s), drawn=_sigmoid, du=None, dw=None):
-    def function(u, w_true, W_drawn):
-        t, n = true(u @ w_true), drawn(W_drawn @ u)
-        return (
-            du(t, n, w_true, W_drawn) if du else t * w_true + n @ W_drawn,
-            t * (dw(u, w_true) if dw else u),
-            np.outer(n, u),
-        )
+def _everyone(own=lambda z: -_sigmoid(-z), other=_sigmoid, divide=lambda n: n, dt=None, dW=None, t_of=None):
+    """The gradients from their parts: the gradient of a score on and off the diagonal, and what it is sent to."""
+
+    def function(U, W, t, c):
+        n = len(U)
+        S = U @ W.T
+        z = t * S + c
+        G = np.where(np.eye(n, dtype=bool), own(z), other(z)) / divide(n)
+        s = t_of(t) if t_of else t
+        back = dW(G, U, W) if dW else G.T @ U
+        return s * G @ W, s * back, (dt(G, S, z) if dt else (G * S).sum()), G.sum()
 
     return function
 
 
-def _softmaxed(u, w_true, W_drawn):
-    W = np.vstack([w_true, W_drawn])
-    E = np.exp(W @ u - (W @ u).max())
-    ds = E / E.sum()
-    ds[0] -= 1
-    return ds @ W, ds[0] * u, np.outer(ds[1:], u)
+def _in_rows(U, W, t, c):
+    z = t * U @ W.T + c
+    A = np.exp(z - z.max(axis=1, keepdims=True))
+    G = (A / A.sum(axis=1, keepdims=True) - np.eye(len(U))) / len(U)
+    return t * G @ W, t * G.T @ U, (G * (U @ W.T)).sum(), G.sum()
 
 
-PAIRS = ("du", "dw_true", "dW_drawn", "more negatives")
+def _overflowing(U, W, t, c):
+    y = 2 * np.eye(len(U)) - 1
+    z = y * (t * U @ W.T + c)
+    G = -y * np.exp(-z) / (1 + np.exp(-z)) / len(U)
+    return t * G @ W, t * G.T @ U, (G * (U @ W.T)).sum(), G.sum()
+
+
+VECTORS = ("dU", "dW", "more pairs")
+NUMBERS = ("dt", "dc")
+EVERY = (*VECTORS, *NUMBERS)
 
 GRADIENTS = (
     Mutant(
-        "drawn words pulled",
-        _pair(drawn=lambda s: -_sigmoid(-s)),
-        "The drawn words are pulled like the true one: their score has a minus sign inside σ, so they are pushed away.",
+        "all pulled",
+        _everyone(other=lambda z: -_sigmoid(-z)),
+        "All pairs are pulled together: for i ≠ j the sign y is −1, and these pairs are pushed apart.",
         "2.8",
-        ("du", "dW_drawn", "more negatives"),
+        EVERY,
     ),
     Mutant(
         "σ(z) for σ(−z)",
-        _pair(true=lambda s: -_sigmoid(s), drawn=lambda s: _sigmoid(-s)),
-        "σ(z) stands where σ(−z) belongs: who is right already should learn little, and here it learns most.",
+        _everyone(own=lambda z: -_sigmoid(z), other=lambda z: _sigmoid(-z)),
+        "σ(y z) stands where σ(−y z) belongs: who is right already should learn little, and here it learns most.",
         "2.8",
-        PAIRS,
+        EVERY,
     ),
     Mutant(
         "climbing",
-        _pair(true=lambda s: _sigmoid(-s), drawn=lambda s: -_sigmoid(s)),
+        _everyone(own=lambda z: _sigmoid(-z), other=lambda z: -_sigmoid(z)),
         "All signs are turned: this is the gradient of the log-likelihood; the loss is minus that.",
         "2.8",
-        PAIRS,
+        EVERY,
     ),
     Mutant(
-        "mean of the drawn",
-        _pair(drawn=lambda s: _sigmoid(s) / s.size),
-        "The terms of the drawn words are averaged: the loss adds them up.",
+        "own pairs alone",
+        _everyone(other=lambda z: 0 * z),
+        "Only the pairs i = j are here: every other pair of the batch is a negative, and has its term.",
         "2.8",
-        ("du", "dW_drawn", "more negatives"),
+        EVERY,
     ),
     Mutant(
-        "centre learns from the true word alone",
-        _pair(du=lambda t, n, w_true, W_drawn: t * w_true),
-        "du has the true word alone: the drawn words were scored with u too, and they push it.",
+        "not divided by n",
+        _everyone(divide=lambda n: 1),
+        "The 1/n of the loss is missing in its gradients.",
         "2.8",
-        ("du", "more negatives"),
+        EVERY,
     ),
     Mutant(
-        "own vector",
-        _pair(dw=lambda u, w_true: w_true),
-        "dw_true points along w_true: a dot product sends to each side the other side, so it points along u.",
+        "mean of all pairs",
+        _everyone(divide=lambda n: n * n),
+        "The gradients are divided by n², the number of pairs: the loss divides by n, the number of rows.",
         "2.8",
-        ("dw_true", "more negatives"),
+        EVERY,
     ),
     Mutant(
         "softmax",
-        _softmaxed,
-        "This is the gradient of a softmax over true and drawn words: here each pair has a σ of its own, and they do "
-        "not compete.",
+        _in_rows,
+        "This is the gradient of a softmax over each row: here each pair has a σ of its own, and they do not compete.",
         "2.8",
-        PAIRS,
+        EVERY,
+    ),
+    Mutant(
+        "t forgotten",
+        _everyone(t_of=lambda t: 1.0),
+        "t is missing in dU and dW: z is t times the product of the vectors.",
+        "2.8",
+        VECTORS,
+    ),
+    Mutant(
+        "divided by t",
+        _everyone(t_of=lambda t: 1 / t),
+        "dU and dW are divided by t: a factor on the way forward is the same factor on the way back.",
+        "2.8",
+        VECTORS,
+    ),
+    Mutant(
+        "not transposed",
+        _everyone(dW=lambda G, U, W: G @ U),
+        "In dW the gradients of the scores are not transposed: row j of W was scored with every u_i, so dw_j sums "
+        "over the column j.",
+        "2.8",
+        ("dW", "more pairs"),
+    ),
+    Mutant(
+        "own vector",
+        _everyone(dW=lambda G, U, W: G.T @ W),
+        "dW is made of the rows of W: a dot product sends to each side the other side, so it is made of U.",
+        "2.8",
+        ("dW", "more pairs"),
+    ),
+    Mutant(
+        "dt with c",
+        _everyone(dt=lambda G, S, z: (G * z).sum()),
+        "dt is made of z itself: what stands beside t is u · w, without t and c.",
+        "2.8",
+        ("dt", "more pairs"),
+    ),
+    Mutant(
+        "dt of own pairs",
+        _everyone(dt=lambda G, S, z: (np.diag(G) * np.diag(S)).sum()),
+        "dt has the pairs i = j alone: t multiplies every score, so all n² of them add up.",
+        "2.8",
+        ("dt", "more pairs"),
+    ),
+    Mutant(
+        "overflow",
+        _overflowing,
+        "exp overflows where a score is very negative. σ(−z) is exp(−log(1 + exp z)), and logaddexp makes the "
+        "logarithm without overflow.",
+        "2.8",
+        ("large scores",),
     ),
 )
 
@@ -604,5 +937,492 @@ PATCHES = (
         "The bias is missing.",
         "2.9",
         GRIDS,
+    ),
+)
+
+# 02.10
+
+
+def _example(three, two, one):
+    """An answer from what it gives for three, two and one letter."""
+
+    def function(letters):
+        merges, text = (one, two, three)[len(letters) - 1](*letters.tolist())
+        return np.array(merges), np.array(text)
+
+    return function
+
+
+def _doubled(make):
+    return lambda a, b: make(a, a, b)
+
+
+def _wins(a, b, c):
+    return [(b, c), (a, b), (257, c)], [a, b, c]
+
+
+def _run_wins(a):
+    return [(a, a), (a, 256)], [a, a, a]
+
+
+def _one_token(a, b, c):
+    return [(a, b), (256, c), (b, c)], [a, b, c]
+
+
+def _otherwise(a, b, c):
+    return [(b, c), (a, b)], [a, b, c]
+
+
+def _from_the_right(a, b, c):
+    return [(b, c), (a, 256)], [a, b, c]
+
+
+def _spare(a, b, c):
+    merges, text = _wins(a, b, c)
+    return [*merges, (258, 258)], text
+
+
+def _longer(a, b, c):
+    merges, text = _wins(a, b, c)
+    return merges, [*text, a]
+
+
+LETTERS = ("three letters", "two letters", "one letter")
+
+COUNTEREXAMPLES = (
+    Mutant(
+        "in the order that finds it",
+        _example(_one_token, _doubled(_one_token), lambda a: ([(a, a), (256, a)], [a, a, a])),
+        "Here the merges in order find the long token as well: an earlier merge must take away one of its halves.",
+        "2.2",
+        LETTERS,
+    ),
+    Mutant(
+        "another cut, as many tokens",
+        _example(_otherwise, _doubled(_otherwise), lambda a: ([(a, a)], [a, a, a])),
+        "There are as many tokens one way as the other: longest first wins only where a long token exists that the "
+        "merges in order never reach in this text.",
+        "2.2",
+        LETTERS,
+    ),
+    Mutant(
+        "built from what is joined first",
+        _example(_from_the_right, _doubled(_from_the_right), lambda a: ([(a, a), (256, a), (256, 256)], [a, a, a])),
+        "The long token is built from the very piece that the first merge makes, so the merges in order reach it too.",
+        "2.2",
+        LETTERS,
+    ),
+    Mutant(
+        "a merge to spare",
+        _example(_spare, _doubled(_spare), lambda a: ([*_run_wins(a)[0], (257, 257)], [a, a, a])),
+        "Longest first wins here, with a merge that nobody needs: one of them can go.",
+        "2.2",
+        LETTERS,
+    ),
+    Mutant(
+        "a longer text",
+        _example(_longer, _doubled(_longer), lambda a: (_run_wins(a)[0], [a, a, a, a, a])),
+        "Longest first wins here, on a text that is longer than it need be: three bytes will do.",
+        "2.2",
+        LETTERS,
+    ),
+    Mutant(
+        "three merges for a run",
+        _example(_wins, _doubled(_wins), lambda a: ([(a, a), (256, 256), (a, 256)], [a, a, a])),
+        "In a run one merge fewer will do: the same two letters can be both halves.",
+        "2.2",
+        ("one letter",),
+    ),
+)
+
+# 02.11
+
+
+def _run(count):
+    return lambda n, m: np.array([count(i, m) for i in n.tolist()])
+
+
+RUNS = ("short runs", "very long runs", "other runs")
+
+COUNTS = (
+    Mutant(
+        "single letters left over",
+        _run(lambda n, m: n // 2**m + n % 2**m),
+        "What does not fill a longest token is counted letter by letter: the shorter tokens are still there, and one "
+        "each of them is enough.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "one token for the rest",
+        _run(lambda n, m: -(-n // 2**m)),
+        "The rest is counted as one token: it is cut by the shorter ones, and each of those occurs at most once in it.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "the rest forgotten",
+        _run(lambda n, m: n // 2**m),
+        "Only the longest tokens are counted: what is left of the run has tokens as well.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "all powers",
+        _run(lambda n, m: n.bit_count()),
+        "Each power of two is used once at most: that needs tokens of every length, and the longest has 2ᵐ letters; "
+        "there can be many of it.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "longest one too long",
+        _run(lambda n, m: n // 2 ** (m + 1) + (n % 2 ** (m + 1)).bit_count()),
+        "The longest token is taken twice as long as it is: the first merge makes two letters, so m merges make 2ᵐ.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "longest one too short",
+        _run(lambda n, m: n // 2 ** max(m - 1, 0) + (n % 2 ** max(m - 1, 0)).bit_count()),
+        "The longest token is taken half as long as it is: the first merge makes two letters, so m merges make 2ᵐ.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "one letter more a merge",
+        _run(lambda n, m: n // (m + 1) + (n % (m + 1) > 0)),
+        "This takes tokens that grow by one letter with each merge: after the first merge the text is a run of pairs, "
+        "and the most frequent neighbours are two pairs.",
+        "2.2",
+        RUNS,
+    ),
+)
+
+# 02.12
+
+
+def _flattened(counts, power):
+    return np.where(counts > 0, counts, 0.0) ** power
+
+
+def _draw(weigh=_flattened, exclude=True, divide=True, side="right", after=None):
+    def function(r, counts, contexts, power):
+        ids = np.zeros(r.shape, int)
+        for b, true in enumerate(contexts.tolist()):
+            weight = weigh(counts, power).astype(float)
+            if exclude:
+                weight[true] = 0
+            edges = np.cumsum(weight / weight.sum() if divide else weight)
+            found = np.minimum(np.searchsorted(edges, r[b], side=side), len(counts) - 1)
+            ids[b] = after(found, true, len(counts)) if after else found
+        return ids
+
+    return function
+
+
+def _excluded_everywhere(r, counts, contexts, power):
+    weight = np.where(counts > 0, counts, 0.0) ** power
+    weight[contexts] = 0
+    edges = np.cumsum(weight / weight.sum())
+    return np.minimum(np.searchsorted(edges, r, side="right"), len(counts) - 1)
+
+
+def _shares(counts, power):
+    return (counts / counts.sum()) ** power
+
+
+def _late(r, counts, contexts, power):
+    """The true word is taken out of q when q is normalised already: the rest of r falls on the last word."""
+    ids = np.zeros(r.shape, int)
+    for b, true in enumerate(contexts.tolist()):
+        weight = counts.astype(float) ** power
+        weight = weight / weight.sum()
+        weight[true] = 0
+        ids[b] = np.minimum(np.searchsorted(np.cumsum(weight), r[b], side="right"), len(counts) - 1)
+    return ids
+
+
+PLAIN = ("as they come", "three quarters", "frequent contexts")
+
+DRAWS = (
+    Mutant(
+        "not normalised",
+        _draw(weigh=_shares, divide=False),
+        "The weights do not sum to one: with a power below one their sum is larger, and the words at the end are "
+        "never drawn.",
+        "2.8",
+        ("three quarters", "frequent contexts"),
+    ),
+    Mutant(
+        "true context drawn",
+        _draw(exclude=False),
+        "The true context can be drawn as its own negative: its weight must be zero in its row, before the weights "
+        "are normalised.",
+        "2.8",
+        PLAIN,
+    ),
+    Mutant(
+        "next word instead",
+        _draw(exclude=False, after=lambda found, true, V: np.where(found == true, (found + 1) % V, found)),
+        "Where the true context was drawn, its neighbour in the list is taken instead: that word is then drawn too "
+        "often. Take the true one out before drawing.",
+        "2.8",
+        PLAIN,
+    ),
+    Mutant(
+        "taken out too late",
+        _late,
+        "The true context is taken out after the weights were normalised: what is left does not sum to one, and its "
+        "share falls to the last word.",
+        "2.8",
+        PLAIN,
+    ),
+    Mutant(
+        "taken out of every row",
+        _excluded_everywhere,
+        "The true contexts of all rows are taken out of every row: each row leaves out its own alone.",
+        "2.8",
+        PLAIN,
+    ),
+    Mutant(
+        "power forgotten",
+        _draw(weigh=lambda counts, power: counts),
+        "The power is not used: words are drawn as often as they come, and the most frequent ones take most of the "
+        "draws.",
+        "2.8",
+        ("three quarters", "frequent contexts"),
+    ),
+    Mutant(
+        "a word that never came",
+        _draw(side="left"),
+        "At r = 0 a word is drawn that never came: word v owns the numbers from its lower edge, itself included, to "
+        "its upper edge, without it.",
+        "2.8",
+        ("words that never came",),
+    ),
+    Mutant(
+        "one place too far",
+        _draw(after=lambda found, true, V: np.minimum(found + 1, V - 1)),
+        "Every id is one too high: word 0 owns the numbers below the first edge.",
+        "2.8",
+        PLAIN,
+    ),
+)
+
+# 02.13
+
+
+def _module(V, d, pad, spread=None, on_read=math.sqrt, on_score=lambda d: 1.0, tie=True, keep="both", bias=False):
+    """A tied module and its wrong relatives: where the factor stands, whether it is tied, what keeps the padding."""
+    import torch
+    from torch.nn.functional import embedding
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            start = torch.randn(V, d) * (spread(d) if spread else d**-0.5)
+            if keep != "none":
+                start[pad] = 0
+            self.E = torch.nn.Parameter(start)
+            if not tie:
+                self.out = torch.nn.Parameter(start.clone())
+            if bias:
+                self.bias = torch.nn.Parameter(torch.zeros(V))
+            self.register_buffer("known", (torch.arange(V) != pad)[:, None])
+
+        def forward(self, ids):
+            return on_read(d) * embedding(ids, self.E, padding_idx=pad if keep in ("both", "read") else None)
+
+        def score(self, X):
+            out = self.E if tie else self.out
+            logits = on_score(d) * X @ (out * self.known if keep == "both" else out).mT
+            return logits + self.bias if bias else logits
+
+    return Module()
+
+
+def _made(**how):
+    return lambda V, d, pad: _module(V, d, pad, **how)
+
+
+MODULES = (
+    Mutant(
+        "a copy",
+        _made(tie=False),
+        "There are two tables: they begin alike, each learns from its own path, and they come apart at the first "
+        "step. Use one parameter in both places.",
+        "2.11",
+        ("one table", "batch"),
+    ),
+    Mutant(
+        "a bias",
+        _made(bias=True),
+        "The scores have a bias: X Eᵀ has none, and one table is the only parameter.",
+        "2.11",
+        ("one table", "batch"),
+    ),
+    Mutant(
+        "no factor",
+        _made(on_read=lambda d: 1.0),
+        "√d is missing where words are read: rows of variance 1/d are short, and √d brings their entries to one.",
+        "2.5",
+        ("reading", "gradient", "batch"),
+    ),
+    Mutant(
+        "factor on the scores",
+        _made(on_read=lambda d: 1.0, on_score=math.sqrt),
+        "√d stands at the scores: it belongs to reading; scored with rows of length one, the logits have variance one "
+        "by themselves.",
+        "2.6",
+        ("reading", "scoring", "batch"),
+    ),
+    Mutant(
+        "factor in both places",
+        _made(on_score=math.sqrt),
+        "√d stands in both places: it belongs to reading alone.",
+        "2.6",
+        ("scoring", "gradient", "batch"),
+    ),
+    Mutant(
+        "factor undone at the scores",
+        _made(on_score=lambda d: d**-0.5),
+        "The scores are divided by √d: what comes out of a model has entries of size one, and rows of length one make "
+        "logits of variance one without a factor.",
+        "2.6",
+        ("scoring", "gradient", "batch"),
+    ),
+    Mutant(
+        "padding kept at reading alone",
+        _made(keep="read"),
+        "Scoring sends a gradient to the row of the padding: padding_idx keeps it away at the look-up alone, and "
+        "every score is a path of its own. After one step the row is no longer zero.",
+        "2.6",
+        ("gradient", "batch"),
+    ),
+    Mutant(
+        "padding as a word",
+        _made(keep="none"),
+        "The row of the padding is a row like any other: it must be zero, and no gradient may reach it.",
+        "2.11",
+        ("gradient", "batch"),
+    ),
+    Mutant(
+        "zero at the start alone",
+        _made(keep="start"),
+        "The row of the padding begins at zero and then learns: its gradient must be kept away, from reading and from "
+        "scoring.",
+        "2.11",
+        ("gradient", "batch"),
+    ),
+    Mutant(
+        "rows of variance 1",
+        _made(spread=lambda d: 1.0),
+        "The table is drawn with variance 1: with √d at reading the words are far too loud, and the untrained model "
+        "is sure of its scores. Draw it with variance 1/d.",
+        "2.6",
+        ("reading", "batch"),
+    ),
+)
+
+# 02.14
+
+
+def _by_hand(low=lambda e, C, m: e / C, high=lambda e, C, m: e / C + (1 - e) / (2 * m), share=0.5, k_of=lambda k: k,
+             drawn=lambda q: q, log=np.log, jump=lambda lam: lam):
+    """U is the themes, W the jump of a theme and a share of the constant of each context word."""
+
+    def function(themes, belongs, noise, q, k):
+        C, T = belongs.shape
+        a, b = low(noise, C, C // T), high(noise, C, C // T)
+        kappa = log(a / (k_of(k) * drawn(q)))
+        lam = log(b / (k_of(k) * drawn(q))) - kappa
+        return themes.astype(float), jump(lam)[:, None] * belongs + share * kappa[:, None]
+
+    return function
+
+
+def _one_column_more(themes, belongs, noise, q, k):
+    U, W = _by_hand(share=0.0)(themes, belongs, noise, q, k)
+    kappa = np.log(noise / len(q) / (k * q))
+    return np.column_stack([U, np.ones(len(U))]), np.column_stack([W, kappa])
+
+
+WORLDS = ("one negative", "five negatives", "other worlds")
+
+BY_HAND = (
+    Mutant(
+        "a column for the constant",
+        _one_column_more,
+        "The scores are right, and the tables have a column for the constants alone: each word has exactly two "
+        "themes, so the sum of its row is already a constant.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "the constant twice",
+        _by_hand(share=1.0),
+        "The constant of a context word counts twice: a word has two themes, and each of them brings it along. Give "
+        "each half of it.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "no constant",
+        _by_hand(share=0.0),
+        "The constants κ are missing: two words without a common theme meet too, by noise, and their score is not "
+        "zero.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "k forgotten",
+        _by_hand(k_of=lambda k: 1),
+        "log k is missing: with k negatives every score is lower by log k.",
+        "2.8",
+        ("five negatives", "other worlds"),
+    ),
+    Mutant(
+        "q forgotten",
+        _by_hand(drawn=lambda q: np.ones_like(q)),
+        "These are the scores log p(c | a) − log k: p(c | a) must be divided by q(c), how often the word would come "
+        "by chance.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "noise not shared",
+        _by_hand(low=lambda e, C, m: e, high=lambda e, C, m: e + (1 - e) / (2 * m)),
+        "Every context word gets the whole of ε: the noise is shared by all C of them.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "noise forgotten where themes agree",
+        _by_hand(high=lambda e, C, m: (1 - e) / (2 * m)),
+        "A context word of the right theme comes by noise as well: (2.23) adds ε/C there too.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "one theme of two",
+        _by_hand(high=lambda e, C, m: e / C + (1 - e) / m),
+        "A theme is chosen with probability one half, and then one of its m words: the 2 in 2m is missing.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "no logarithm",
+        _by_hand(log=lambda x: x),
+        "These are the ratios p(c | a) / (k q(c)): the score is their logarithm.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "the jump is one",
+        _by_hand(jump=lambda lam: np.ones_like(lam)),
+        "A common theme raises the score by 1: the step is λ, the logarithm of how much more often the words meet.",
+        "2.8",
+        WORLDS,
     ),
 )
