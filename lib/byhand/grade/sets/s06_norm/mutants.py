@@ -3,7 +3,6 @@
 import numpy as np
 
 from ...model import Mutant
-from .cases import NAMES, normed
 
 # 06.1
 
@@ -27,9 +26,30 @@ def _no_eps(c, v, eps):
     return np.sqrt(v)
 
 
-ROWS = ("tokens", "batch", "batch and heads", "square")
+ROWS = ("tokens", "batch and heads", "other sizes")
 
 FORWARD = (
+    Mutant(
+        "shift inside the gain",
+        lambda X, gamma, beta, eps: gamma * ((X - _mean(X)) / np.sqrt(_mean((X - _mean(X)) ** 2) + eps) + beta),
+        "The shift is multiplied by the gain: first gamma times x̂, then beta is added.",
+        "6.1",
+        ROWS,
+    ),
+    Mutant(
+        "sample deviation and epsilon outside",
+        _forward(root=lambda c, v, eps: np.sqrt(v * c.shape[-1] / (c.shape[-1] - 1)) + eps),
+        "The deviation divides by d − 1, and ε is added behind the root: divide by d, and put ε under the root.",
+        "6.5",
+        ROWS,
+    ),
+    Mutant(
+        "epsilon squared",
+        _forward(root=lambda c, v, eps: np.sqrt(v + eps**2)),
+        "ε is squared before it meets the variance: it is added as it is.",
+        "6.5",
+        ("faint tokens", "tokens"),
+    ),
     Mutant(
         "over the tokens",
         _forward(axis=-2),
@@ -96,9 +116,20 @@ FORWARD = (
     Mutant(
         "no epsilon",
         _forward(root=_no_eps),
-        "ε is missing: a token whose features are all equal is 0/0.",
+        "ε is not in the variance: a token whose features are all equal is 0/0. Add it under the root, for every "
+        "token.",
         "6.5",
-        ("constant token", "faint tokens"),
+        ("constant token", "faint tokens", "tokens"),
+    ),
+    Mutant(
+        "one pass",
+        lambda X, gamma, beta, eps: (
+            gamma * (X - _mean(X)) / np.sqrt(np.maximum(_mean(X * X) - _mean(X) ** 2, 0) + eps) + beta
+        ),
+        "The variance is mean(x²) − μ²: at a high level two large numbers nearly cancel, and what is left is rounding. "
+        "Take the mean away first, then square.",
+        "6.5",
+        ("high level",),
     ),
 )
 
@@ -132,6 +163,66 @@ INPUT = ("gamma = 1", *GAMMA)
 AFFINE = ("gain and shift", "batch", "batch and heads")
 
 BACKWARD = (
+    Mutant(
+        "plus along x̂",
+        _backward(lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY * gamma) + X_hat * _mean(dY * gamma * X_hat)) / s),
+        "The term along x̂ has the wrong sign: s grows with x̂_k, and x̂_i shrinks, so it is taken away.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "plus along 1",
+        _backward(lambda dY, X_hat, s, gamma: (dY * gamma + _mean(dY * gamma) - X_hat * _mean(dY * gamma * X_hat)) / s),
+        "The mean of g is added: it is taken away, since ∂μ/∂x_k = 1/d enters with a minus.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "projection",
+        _backward(
+            lambda dY, X_hat, s, gamma: (
+                dY * gamma - _mean(dY * gamma) - X_hat * _mean(dY * gamma * X_hat) / _mean(X_hat * X_hat)
+            )
+            / s
+        ),
+        "All of g along x̂ is taken away, by dividing by x̂ · x̂: the formula divides by d, which is a little more, "
+        "and "
+        "with ε a little of that direction comes back.",
+        "6.4",
+        ("large epsilon",),
+    ),
+    Mutant(
+        "divided by d − 1",
+        _backward(
+            lambda dY, X_hat, s, gamma: (
+                dY * gamma
+                - _mean(dY * gamma)
+                - X_hat * (dY * gamma * X_hat).sum(-1, keepdims=True) / (gamma.size - 1)
+            )
+            / s
+        ),
+        "The term along x̂ divides by d − 1: the variance divides by d, so its derivative does too.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "gamma in its own gradient",
+        lambda dY, X_hat, s, gamma: (
+            _backward()(dY, X_hat, s, gamma)[0],
+            gamma * _flat(dY * X_hat).sum(axis=0),
+            gamma * _flat(dY).sum(axis=0),
+        ),
+        "dgamma and dbeta are made from g: gamma is behind X̂, so its own gradient takes dY as it came.",
+        "6.3",
+        AFFINE,
+    ),
+    Mutant(
+        "the two exchanged",
+        lambda dY, X_hat, s, gamma: tuple(_backward()(dY, X_hat, s, gamma)[i] for i in (0, 2, 1)),
+        "dgamma and dbeta have changed places: beta's gradient is the plain sum of dY.",
+        "6.3",
+        AFFINE,
+    ),
     Mutant(
         "gamma outside",
         _backward(lambda dY, X_hat, s, gamma: gamma * _from(dY, X_hat) / s),
@@ -223,6 +314,41 @@ BACKWARD = (
         ("batch", "batch and heads"),
     ),
     Mutant(
+        "a sum along 1",
+        _backward(
+            lambda dY, X_hat, s, gamma: (
+                dY * gamma - (dY * gamma).sum(-1, keepdims=True) - X_hat * _mean(dY * gamma * X_hat)
+            )
+            / s
+        ),
+        "The term of the mean has a sum where a mean should be: it lacks 1/d.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "gamma in the direct way only",
+        _backward(
+            lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY) - X_hat * _mean(dY * X_hat)) / s
+        ),
+        "gamma is in the direct term alone: what reaches x̂ is g = gamma ∘ dY, and both means are means of g.",
+        "6.3",
+        GAMMA,
+    ),
+    Mutant(
+        "divided by s twice",
+        _backward(lambda dY, X_hat, s, gamma: _from(dY * gamma, X_hat) / s**2),
+        "dX is divided by s twice: X̂ is already X − μ over s, and only one 1/s is left in front of the bracket.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "x̂ without its entries",
+        _backward(lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY * gamma) - _mean(dY * gamma * X_hat)) / s),
+        "The last term is the same for all features: it is a multiple of x̂, so each entry has its own x̂.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
         "one sum for a mean",
         _backward(
             lambda dY, X_hat, s, gamma: (
@@ -251,7 +377,72 @@ def _rms(rule=None, gain=None):
 
 RMS_INPUT = ("dX", "batch", "large epsilon")
 
+
+def _rms_of(root):
+    """All of the backward with another root r."""
+
+    def function(dY, X, gamma, eps):
+        r = root(X, eps)
+        X_hat, g = X / r, dY * gamma
+        return (g - X_hat * _mean(g * X_hat)) / r, _flat(dY * X_hat).sum(axis=0)
+
+    return function
+
+
 RMS = (
+    Mutant(
+        "plus along x̂",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (g + X_hat * _mean(g * X_hat)) / r),
+        "The term along x̂ has the wrong sign: r grows with x_k, and x̂ shrinks, so it is taken away.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "X in the mean",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * _mean(g * X)) / r),
+        "One of the two factors of the last term is X: both are X̂.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "divided by r twice",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * _mean(g * X_hat)) / r**2),
+        "dX is divided by r twice: one r is in X̂ already, and one is left in front of the bracket.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "a factor of two",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (g - 2 * X_hat * _mean(g * X_hat)) / r),
+        "The last term is twice too large: the 2 from the square and the ½ from the root cancel.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "half a term",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (g - 0.5 * X_hat * _mean(g * X_hat)) / r),
+        "The last term is halved: the ½ from the root and the 2 from the square cancel.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "projection",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * _mean(g * X_hat) / _mean(X_hat * X_hat)) / r),
+        "All of g along x̂ is taken away, by dividing by x̂ · x̂: the formula divides by d, which is a little more, "
+        "and "
+        "with ε a little of that direction comes back.",
+        "6.4",
+        ("large epsilon",),
+    ),
+    Mutant(
+        "gamma in its own gradient",
+        lambda dY, X, gamma, eps: (
+            _rms()(dY, X, gamma, eps)[0], gamma * _rms()(dY, X, gamma, eps)[1]
+        ),
+        "dgamma is made from g: gamma is behind X̂, so its own gradient takes dY as it came.",
+        "6.7",
+        ("dgamma", "batch"),
+    ),
     Mutant(
         "LayerNorm's",
         _rms(lambda dY, g, X, X_hat, r, gamma: (g - _mean(g) - X_hat * _mean(g * X_hat)) / r),
@@ -286,6 +477,55 @@ RMS = (
         "A sum stands where the mean should: 1/d is missing.",
         "6.7",
         RMS_INPUT,
+    ),
+    Mutant(
+        "r forgotten",
+        _rms(lambda dY, g, X, X_hat, r, gamma: g - X_hat * _mean(g * X_hat)),
+        "The division by r in front of the bracket is missing.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "gamma forgotten",
+        _rms(lambda dY, g, X, X_hat, r, gamma: (dY - X_hat * _mean(dY * X_hat)) / r),
+        "gamma is missing from dX: X̂ receives g = gamma ∘ dY.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "the deviation for r",
+        _rms_of(lambda X, eps: np.sqrt(X.var(axis=-1, keepdims=True) + eps)),
+        "r is the deviation here, with the mean taken away: RMSNorm's r is the root of the mean of X² itself.",
+        "6.7",
+        ("dX", "dgamma", "batch", "large epsilon"),
+    ),
+    Mutant(
+        "the length for r",
+        _rms_of(lambda X, eps: np.sqrt((X * X).sum(axis=-1, keepdims=True) + eps)),
+        "r is the length of the token, a root of a sum: it is the root of a mean, smaller by √d.",
+        "6.7",
+        ("dX", "dgamma", "batch", "large epsilon"),
+    ),
+    Mutant(
+        "ε forgotten",
+        _rms_of(lambda X, eps: np.sqrt(_mean(X * X))),
+        "ε is missing from r: it stands inside the root, in the backward pass as in the forward one.",
+        "6.7",
+        ("large epsilon",),
+    ),
+    Mutant(
+        "ε outside",
+        _rms_of(lambda X, eps: np.sqrt(_mean(X * X)) + eps),
+        "ε is added to the root: it belongs inside, beside the mean square.",
+        "6.7",
+        ("large epsilon",),
+    ),
+    Mutant(
+        "one for each sequence",
+        _rms(gain=lambda dY, X, X_hat: (dY * X_hat).sum(axis=-2)),
+        "dgamma is summed over one axis only: every leading axis holds tokens that used gamma.",
+        "6.7",
+        ("batch", "two leading axes"),
     ),
     Mutant(
         "dgamma with X",
@@ -323,11 +563,66 @@ def _with_running(X, mean, var, momentum, eps):
 
 BATCH = (
     Mutant(
+        "spread about the old mean",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            (1 - momentum) * var + momentum * ((X - mean) ** 2).mean(axis=(0, 1)),
+        ),
+        "The variance for the memory is taken about the running mean: it is that of the batch, about the mean of the "
+        "batch, with N − 1.",
+        "6.6",
+        ("memory", "one sequence"),
+    ),
+    Mutant(
+        "N is not B",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            (1 - momentum) * var + momentum * X.var(axis=(0, 1)) * len(X) / max(len(X) - 1, 1),
+        ),
+        "The sample variance counts sequences: N is the number of tokens in all of them, B n.",
+        "6.6",
+        ("memory",),
+    ),
+    Mutant(
+        "epsilon outside",
+        lambda X, mean, var, momentum, eps: (
+            (X - X.mean(axis=(0, 1))) / (X.std(axis=(0, 1)) + eps),
+            *_batch()(X, mean, var, momentum, eps)[1:],
+        ),
+        "ε is added to the deviation: it belongs under the root, beside the variance.",
+        "6.5",
+        ("normalised", "large epsilon"),
+    ),
+    Mutant(
+        "scaled by the memory",
+        lambda X, mean, var, momentum, eps: (
+            (X - X.mean(axis=(0, 1))) / np.sqrt(_batch()(X, mean, var, momentum, eps)[2] + eps),
+            *_batch()(X, mean, var, momentum, eps)[1:],
+        ),
+        "The batch is centred by its own mean, but divided by the running deviation: while it trains, both are those "
+        "of "
+        "the batch.",
+        "6.6",
+        ("normalised", "other sizes", "one sequence"),
+    ),
+    Mutant(
+        "epsilon in the memory",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            _batch()(X, mean, var, momentum, eps)[2] + momentum * eps,
+        ),
+        "ε goes into the running variance: it is added when somebody takes the root, and not remembered.",
+        "6.6",
+        ("memory", "one sequence"),
+    ),
+    Mutant(
         "biased memory",
         _batch(remember=0),
-        "The running variance is the population's: it estimates that of all data from a batch, so N/(N − 1).",
+        "The variance that goes into the memory divides by N. The memory wants the one that divides by N − 1: there "
+        "the "
+        "batch is a sample of all data. Only the output takes 1/N.",
         "6.6",
-        ("running variance", "one sequence"),
+        ("memory", "one sequence"),
     ),
     Mutant(
         "unbiased normalisation",
@@ -341,14 +636,14 @@ BATCH = (
         _batch(old=lambda m: m, new=lambda m: 1 - m),
         "The momentum multiplies the old statistics: here, as in torch, it is the share of the new ones.",
         "6.6",
-        ("running mean", "running variance"),
+        ("memory", "one sequence"),
     ),
     Mutant(
         "no memory",
         _batch(old=lambda m: 0, new=lambda m: 1),
         "The running statistics are those of this batch alone: keep a share 1 − momentum of the old ones.",
         "6.6",
-        ("running mean", "running variance"),
+        ("memory", "one sequence"),
     ),
     Mutant(
         "running statistics in training",
@@ -378,14 +673,49 @@ BATCH = (
         "6.2",
         ("normalised", "other sizes", "one sequence"),
     ),
+    Mutant(
+        "LayerNorm",
+        _batch(axes=(2,)),
+        "Each token is normalised by itself, which is LayerNorm: BatchNorm's mean runs down a feature, over all "
+        "tokens.",
+        "6.2",
+        ("normalised", "other sizes", "one sequence"),
+    ),
+    Mutant(
+        "added without a share",
+        _batch(old=lambda m: 1),
+        "The old statistics keep their full weight: the two shares sum to one, 1 − ρ for the old and ρ for the new.",
+        "6.6",
+        ("memory", "one sequence"),
+    ),
+    Mutant(
+        "ε forgotten",
+        lambda X, mean, var, momentum, eps: (
+            _batch()(X, mean, var, momentum, 0.0)[0],
+            *_batch()(X, mean, var, momentum, eps)[1:],
+        ),
+        "ε is missing under the root.",
+        "6.6",
+        ("large epsilon",),
+    ),
+    Mutant(
+        "deviation remembered",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            (1 - momentum) * var + momentum * X.std(axis=(0, 1), ddof=1),
+        ),
+        "The deviation goes into the running variance: no root is taken for the memory.",
+        "6.6",
+        ("memory", "one sequence"),
+    ),
 )
 
 # 06.5
 
 
-def _padded(instance, erase=True):
+def _padded(instance, erase=True, real_of=lambda place, lengths, n: place < lengths):
     def function(X, lengths, kind, eps):
-        real = (np.arange(X.shape[1]) < lengths[:, None])[..., None]
+        real = real_of(np.arange(X.shape[1]), lengths[:, None], X.shape[1])[..., None]
         if kind == "token":
             c = X - _mean(X)
             Y = c / np.sqrt(_mean(c * c) + eps)
@@ -407,6 +737,19 @@ def _over_real(X, real, eps, count=None, spread=None):
     return c / np.sqrt((c * c * (spread(real) if spread else real)).sum(axis=1, keepdims=True) / many + eps)
 
 
+def _spread(X, real):
+    """The variance of each feature over the real tokens."""
+    many = real.sum(axis=1, keepdims=True)
+    c = (X - (X * real).sum(axis=1, keepdims=True) / many) * real
+    return (c * c).sum(axis=1, keepdims=True) / many
+
+
+def _one_for_all(X, real, eps):
+    many = real.sum(axis=(1, 2), keepdims=True) * X.shape[2]
+    c = X - (X * real).sum(axis=(1, 2), keepdims=True) / many
+    return c / np.sqrt((c * c * real).sum(axis=(1, 2), keepdims=True) / many + eps)
+
+
 def _over_batch(X, real, eps):
     rows = X[real[..., 0]]
     return (X - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + eps)
@@ -414,11 +757,43 @@ def _over_batch(X, real, eps):
 
 PADDING = (
     Mutant(
+        "padding left as it came",
+        lambda X, lengths, kind, eps: np.where(
+            (np.arange(X.shape[1]) < lengths[:, None])[..., None], _padded(_over_real)(X, lengths, kind, eps), X
+        ),
+        "Padding comes out as it went in: it comes out as zeros.",
+        "6.6",
+        ("token", "instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "zeros counted",
+        _padded(lambda X, real, eps: _over_all(X * real, real, eps)),
+        "Padding is set to zero first, and then counted like a token: the mean is drawn to zero, and the squares and "
+        "the "
+        "divisor are those of all n places.",
+        "6.6",
+        ("instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "one mean for the sequence",
+        _padded(lambda X, real, eps: _one_for_all(X, real, eps)),
+        "\"instance\" has one mean for the whole sequence: it has one for each feature of it.",
+        "6.2",
+        ("instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "the shortest",
+        _padded(_over_real, real_of=lambda place, lengths, n: (place < lengths.min()) & (lengths > 0)),
+        "All sequences are cut to the shortest one: each has a length of its own.",
+        "6.6",
+        ("token", "instance", "short", "loud padding"),
+    ),
+    Mutant(
         "padding counted",
         _padded(_over_all),
         "Padding takes part in the mean and the variance: the same sentence comes out differently in a longer batch.",
         "6.6",
-        ("instance", "short"),
+        ("instance", "short", "loud padding"),
     ),
     Mutant(
         "divided by n",
@@ -426,137 +801,919 @@ PADDING = (
         "Padding is left out of the sums, but they are divided by the padded length: divide by the number of real "
         "tokens.",
         "6.6",
-        ("instance", "short"),
+        ("instance", "short", "loud padding"),
     ),
     Mutant(
         "squares of padding",
         _padded(lambda X, real, eps: _over_real(X, real, eps, spread=np.ones_like)),
         "The mean is right, but the squares of the padding are in the variance: mask them too.",
         "6.6",
-        ("instance", "short"),
+        ("instance", "short", "loud padding"),
     ),
     Mutant(
         "over the batch",
         _padded(_over_batch),
         "The statistics run over all sequences, which is BatchNorm: InstanceNorm stays within one.",
         "6.2",
-        ("instance", "short"),
+        ("instance", "short", "loud padding"),
     ),
     Mutant(
         "token norm twice",
         _padded(lambda X, real, eps: (X - _mean(X)) / np.sqrt(X.var(axis=-1, keepdims=True) + eps)),
         "\"instance\" gives the token norm: its statistics run over the tokens, for each feature.",
         "6.2",
-        ("instance", "short"),
+        ("instance", "short", "loud padding"),
     ),
     Mutant(
         "padding not erased",
         _padded(_over_real, erase=False),
         "Padding does not come out as zeros.",
         "6.6",
-        ("token", "instance", "short"),
+        ("token", "instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "one too many",
+        _padded(_over_real, real_of=lambda place, lengths, n: place <= lengths),
+        "One token of padding is taken for a real one: places count from 0, so the last real one is length − 1.",
+        "6.6",
+        ("token", "instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "the last ones",
+        _padded(_over_real, real_of=lambda place, lengths, n: place >= n - lengths),
+        "The last tokens are taken for the real ones: they come first, and padding fills up behind them.",
+        "6.6",
+        ("token", "instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "divided by the length minus one",
+        _padded(
+            lambda X, real, eps: _over_real(X, real, eps) * np.sqrt(_spread(X, real) + eps)
+            / np.sqrt(_spread(X, real) / (1 - 1 / np.maximum(real.sum(1, keepdims=True), 2)) + eps)
+        ),
+        "The variance divides by one less than the number of real tokens: these tokens are all there is, so divide by "
+        "their number.",
+        "6.5",
+        ("instance", "short", "loud padding"),
+    ),
+    Mutant(
+        "an instance for the token",
+        lambda X, lengths, kind, eps: _padded(_over_real)(X, lengths, "instance", eps),
+        "\"token\" gives InstanceNorm: its statistics run over the features of each token by itself.",
+        "6.2",
+        ("token",),
     ),
 )
 
 # 06.6
 
-JACOBIAN = (
+
+def _twice(first, second, along=lambda eps, s: eps / s**3, others=lambda s: 1 / s, ones=0.0):
+    """Two norms; first and second give the roots s from (variance, ε)."""
+
+    def function(variance, eps):
+        roots = first(variance, eps), second(variance, eps)
+        both = np.prod([along(eps, s) for s in roots])
+        return ones, float(both), float(np.prod([others(s) for s in roots]))
+
+    return function
+
+
+def _root(v, eps):
+    return np.sqrt(v + eps)
+
+
+def _root_of_normed(v, eps):
+    return np.sqrt(v / (v + eps) + eps)
+
+
+def _once(v, eps):
+    s = np.sqrt(v + eps)
+    return s, np.sqrt(v / (v + eps) + eps)
+
+
+EPSILON = ("with epsilon", "small epsilon")
+ANY = ("without epsilon", *EPSILON)
+
+TWICE = (
     Mutant(
-        "projection",
-        lambda d, variance, eps: (0.0, 0.0, 1 / np.sqrt(variance + eps)),
-        "The direction x̂ has value 0 only without ε: x̂ · x̂ = d v/(v + ε) is less than d.",
+        "one s lost along x̂",
+        lambda v, eps: (0.0, float(np.prod([eps / s**2 for s in _once(v, eps)])), float(1 / np.prod(_once(v, eps)))),
+        "Along x̂ the factor 1/s in front of the bracket is missing: the bracket leaves ε/s², and J has ε/s³.",
         "6.4",
-        ("with epsilon", "small epsilon"),
+        EPSILON,
     ),
     Mutant(
-        "ε left out of s",
-        lambda d, variance, eps: (0.0, eps / variance**1.5, 1 / np.sqrt(variance)),
-        "s is the root of the variance alone: ε is in it.",
+        "the second along x̂ forgotten",
+        lambda v, eps: (0.0, eps / _root(v, eps) ** 3, float(1 / np.prod(_once(v, eps)))),
+        "Along x̂ only the first norm is counted: the second one takes that direction away once more.",
         "6.4",
-        ("with epsilon", "small epsilon"),
+        EPSILON,
+    ),
+    Mutant(
+        "ones for zero",
+        lambda v, eps: (0.0, 0.0, 1.0),
+        "The directions that pass are not multiplied by 1: each norm divides them by its s.",
+        "6.4",
+        ANY,
+    ),
+    Mutant(
+        "once",
+        lambda v, eps: (0.0, eps / _root(v, eps) ** 3, 1 / _root(v, eps)),
+        "The second norm does nothing here: without ε that is so, but with ε it meets a token of variance v/(v + ε), "
+        "which is less than 1.",
+        "6.5",
+        EPSILON,
+    ),
+    Mutant(
+        "the same twice",
+        _twice(_root, _root),
+        "Both norms have the variance of the first token: the second one meets x̂, whose variance is v/(v + ε).",
+        "6.5",
+        ANY,
+    ),
+    Mutant(
+        "variance one",
+        _twice(_root, lambda v, eps: np.sqrt(1 + eps)),
+        "The second norm is given variance 1: with ε the variance of x̂ is v/(v + ε).",
+        "6.5",
+        EPSILON,
+    ),
+    Mutant(
+        "a root as variance",
+        _twice(_root, lambda v, eps: np.sqrt(np.sqrt(v / (v + eps)) + eps)),
+        "The deviation of x̂ stands where its variance should: s of the second norm is √(v/(v + ε) + ε).",
+        "6.5",
+        EPSILON,
+    ),
+    Mutant(
+        "projection",
+        _twice(_root, _root_of_normed, along=lambda eps, s: 0.0),
+        "The direction x̂ has value 0 only without ε: x̂ · x̂ = d v/(v + ε) is less than d, so ε/s³ is left in each "
+        "norm.",
+        "6.4",
+        EPSILON,
+    ),
+    Mutant(
+        "added",
+        lambda v, eps: (0.0, sum(eps / s**3 for s in _once(v, eps)), float(sum(1 / s for s in _once(v, eps)))),
+        "The values of the two norms are added: one Jacobian acts on what the other gives, so they multiply.",
+        "6.4",
+        ANY,
     ),
     Mutant(
         "s forgotten",
-        lambda d, variance, eps: (0.0, eps / (variance + eps), 1.0),
-        "The factor 1/s in front of the bracket is missing.",
+        lambda v, eps: (0.0, float(np.prod([eps / s**2 for s in _once(v, eps)])), 1.0),
+        "The factor 1/s in front of each Jacobian is missing.",
         "6.4",
-        ("without epsilon", "with epsilon", "small epsilon"),
+        ANY,
     ),
     Mutant(
         "x̂ passes",
-        lambda d, variance, eps: (0.0, 1 / np.sqrt(variance + eps), 1 / np.sqrt(variance + eps)),
+        lambda v, eps: (0.0, float(1 / np.prod(_once(v, eps))), float(1 / np.prod(_once(v, eps)))),
         "The direction x̂ is treated like the others: the term −x̂x̂ᵀ/d takes it away, but for ε.",
         "6.4",
-        ("without epsilon", "with epsilon", "small epsilon"),
+        ANY,
     ),
     Mutant(
         "1 passes",
-        lambda d, variance, eps: (
-            1 / np.sqrt(variance + eps),
-            eps / (variance + eps) ** 1.5,
-            1 / np.sqrt(variance + eps),
+        lambda v, eps: (
+            float(1 / np.prod(_once(v, eps))),
+            float(np.prod([eps / s**3 for s in _once(v, eps)])),
+            float(1 / np.prod(_once(v, eps))),
         ),
         "The direction of all ones is treated like the others: the term −11ᵀ/d takes it away.",
         "6.4",
-        ("without epsilon", "with epsilon", "small epsilon"),
+        ANY,
     ),
     Mutant(
         "divided by the variance",
-        lambda d, variance, eps: (0.0, eps / (variance + eps) ** 2, 1 / (variance + eps)),
+        lambda v, eps: (
+            0.0,
+            float(np.prod([eps / s**4 for s in _once(v, eps)])),
+            float(1 / np.prod([s**2 for s in _once(v, eps)])),
+        ),
         "1/(v + ε) stands where 1/s should: s is the root.",
         "6.4",
-        ("without epsilon", "with epsilon", "small epsilon"),
+        ANY,
+    ),
+    Mutant(
+        "ε left out of s",
+        _twice(lambda v, eps: np.sqrt(v), lambda v, eps: 1.0),
+        "s is the root of the variance alone: ε is in it.",
+        "6.4",
+        EPSILON,
     ),
 )
 
 # 06.7
 
 
-def _nearest(*known):
-    """A detective who knows only these names."""
+def _level(n):
+    """Rows and columns of mean zero, and nothing else."""
+    X = np.sin(1.0 + np.arange(n * n)).reshape(n, n)
+    return X - X.mean(axis=0) - X.mean(axis=1, keepdims=True) + X.mean()
 
-    def function(X, Y, eps):
-        candidates = dict(zip(NAMES, normed(X, eps), strict=True))
-        return min(known, key=lambda name: np.abs(candidates[name] - Y).max())
+
+FEW = ("two", "five", "seven")
+
+AGREE = (
+    Mutant(
+        "all equal",
+        lambda n: np.ones((n, n)),
+        "A token has all its features equal: it has no deviation, and LayerNorm is 0/0.",
+        "6.5",
+        FEW,
+    ),
+    Mutant(
+        "rows all alike",
+        lambda n: np.tile(np.arange(float(n)), (n, 1)),
+        "A feature is the same for all tokens: it has no deviation down its column, and BatchNorm is 0/0.",
+        "6.2",
+        FEW,
+    ),
+    Mutant(
+        "symmetric",
+        lambda n: np.cos(np.add.outer(np.arange(n), np.arange(n)) ** 2.0),
+        "X is symmetric: then BatchNorm gives the transpose of LayerNorm, which is not yet the same.",
+        "6.2",
+        FEW,
+    ),
+    Mutant(
+        "counted through",
+        lambda n: np.arange(float(n * n)).reshape(n, n),
+        "X grows evenly along rows and along columns: LayerNorm gives every row the same values, and BatchNorm every "
+        "column.",
+        "6.2",
+        FEW,
+    ),
+    Mutant(
+        "means alone",
+        _level,
+        "Rows and columns have mean zero, but not one deviation: an entry is divided by that of its row or by that of "
+        "its column.",
+        "6.2",
+        ("five", "seven"),
+    ),
+    Mutant(
+        "checkerboard",
+        lambda n: (-1.0) ** np.add.outer(np.arange(n), np.arange(n)),
+        "A checkerboard has rows of mean zero only where n is even: for odd n its rows and columns have a mean, with a "
+        "sign that alternates.",
+        "6.2",
+        ("five", "seven"),
+    ),
+)
+
+# 06.8
+
+
+def _fold(A=None, c=None, W=None, b=None):
+    def function(A_, c_, gamma, beta, W_, b_):
+        return (
+            A(A_, gamma) if A else A_ - A_.mean(axis=1, keepdims=True),
+            c(c_, gamma) if c else c_ - c_.mean(),
+            W(W_, gamma) if W else gamma[:, None] * W_,
+            b(b_, gamma, beta, W_) if b else b_ + beta @ W_,
+        )
 
     return function
 
 
-DETECTIVES = (
+BEFORE, AFTER = ("the map before", "both", "other sizes"), ("the map after", "both", "other sizes")
+
+FOLDS = (
     Mutant(
-        "blind to d − 1",
-        _nearest("correct", "1/d forgotten", "epsilon outside", "over the tokens", "mean not taken away"),
-        "Never says \"divided by d - 1\": the mean square of a row is then smaller by about (d − 1)/d.",
-        "6.5",
-        ("five exhibits", "one is innocent", "square"),
-    ),
-    Mutant(
-        "blind to epsilon",
-        _nearest("correct", "divided by d - 1", "1/d forgotten", "over the tokens", "mean not taken away"),
-        "Never says \"epsilon outside\": compare v/(v + ε) with (√v/(√v + ε))².",
-        "6.5",
-        ("five exhibits", "one is innocent", "square"),
-    ),
-    Mutant(
-        "blind to the axis",
-        _nearest("correct", "divided by d - 1", "1/d forgotten", "epsilon outside", "mean not taken away"),
-        "Never says \"over the tokens\": there the columns have mean 0, and the rows do not.",
-        "6.2",
-        ("five exhibits", "one is innocent", "square"),
-    ),
-    Mutant(
-        "blind to the mean",
-        _nearest("correct", "divided by d - 1", "1/d forgotten", "epsilon outside", "over the tokens"),
-        "Never says \"mean not taken away\": neither rows nor columns have mean 0, and the rows have mean square 1, "
-        "but for ε.",
+        "nothing before",
+        _fold(A=lambda A, gamma: A.copy(), c=lambda c, gamma: c.copy()),
+        "A and c are as they were: H A + c still has a mean over its features, and RMSNorm will not take it away.",
         "6.7",
-        ("five exhibits", "one is innocent", "square"),
+        BEFORE,
     ),
     Mutant(
-        "always guilty",
-        _nearest(*NAMES[1:]),
-        "An output with nothing wrong is accused: compare with the right one as well.",
+        "shift summed",
+        _fold(b=lambda b, gamma, beta, W: b + beta.sum()),
+        "beta is summed up and added to every output: entry i of beta meets row i of W, so the new bias is beta W + b.",
+        "6.7",
+        AFTER,
+    ),
+    Mutant(
+        "shift before the norm",
+        lambda A, c, gamma, beta, W, b: (
+            A - A.mean(axis=1, keepdims=True), c - c.mean() + beta, gamma[:, None] * W, b.copy()
+        ),
+        "beta stands in c2, before the norm, which divides it by r and forgets its level: it is added behind the norm, "
+        "and passes through W.",
+        "6.7",
+        AFTER,
+    ),
+    Mutant(
+        "rows of A normed",
+        _fold(A=lambda A, gamma: (A - A.mean(1, keepdims=True)) / A.std(1, keepdims=True)),
+        "The rows of A are divided by their deviation: only the mean goes into A. The size of a token depends on H, "
+        "and "
+        "is the norm's work.",
+        "6.7",
+        ("the map before", "both", "other sizes"),
+    ),
+    Mutant(
+        "c by the mean of A",
+        lambda A, c, gamma, beta, W, b: (
+            A - A.mean(axis=1, keepdims=True), c - A.mean(), gamma[:, None] * W, b + beta @ W
+        ),
+        "c2 is c less the mean of A: c is a vector over the features like any row of A, and loses its own mean.",
+        "6.7",
+        BEFORE,
+    ),
+    Mutant(
+        "shift forgotten",
+        _fold(b=lambda b, gamma, beta, W: b.copy()),
+        "beta is lost: it passes through W as well, so the new bias is beta W + b.",
+        "6.7",
+        AFTER,
+    ),
+    Mutant(
+        "shift not through W2",
+        _fold(b=lambda b, gamma, beta, W: (gamma * beta) @ W + b),
+        "beta is multiplied by gamma before it meets W: the shift is added after the gain, so it passes through the "
+        "old W.",
+        "6.7",
+        AFTER,
+    ),
+    Mutant(
+        "gain forgotten",
+        _fold(W=lambda W, gamma: W.copy()),
+        "gamma is lost: feature i of x̂ is multiplied by gamma_i, so row i of W is.",
+        "6.7",
+        AFTER,
+    ),
+    Mutant(
+        "gain before the norm",
+        _fold(A=lambda A, gamma: (A - A.mean(1, keepdims=True)) * gamma, c=lambda c, gamma: (c - c.mean()) * gamma,
+              W=lambda W, gamma: W.copy()),
+        "gamma stands before the norm, in A2: there it changes what r measures. It has to go behind, into the rows of "
+        "W.",
+        "6.7",
+        AFTER,
+    ),
+    Mutant(
+        "columns centred",
+        _fold(A=lambda A, gamma: A - A.mean(axis=0)),
+        "Each column of A has lost its mean: the mean that has to go is that over the features of X, along a row of A.",
+        "6.7",
+        BEFORE,
+    ),
+    Mutant(
+        "one mean for A",
+        _fold(A=lambda A, gamma: A - A.mean()),
+        "One mean is taken from all of A: each row of A gives X a mean of its own.",
+        "6.7",
+        BEFORE,
+    ),
+    Mutant(
+        "A as it is",
+        _fold(A=lambda A, gamma: A.copy()),
+        "A2 is A: H A has a mean over its features, and RMSNorm will not take it away. Take it out of the rows of A.",
+        "6.7",
+        BEFORE,
+    ),
+    Mutant(
+        "c as it is",
+        _fold(c=lambda c, gamma: c.copy()),
+        "The bias c still has its mean: it adds the same number to all features, and RMSNorm will not take it away.",
+        "6.7",
+        BEFORE,
+    ),
+    Mutant(
+        "bias gone",
+        _fold(c=lambda c, gamma: np.zeros_like(c)),
+        "c2 is zero: only the mean of c is forgotten by the norm, not what is left of it.",
+        "6.7",
+        BEFORE,
+    ),
+    Mutant(
+        "centred behind the norm",
+        _fold(
+            A=lambda A, gamma: A.copy(),
+            c=lambda c, gamma: c.copy(),
+            W=lambda W, gamma: gamma[:, None] * W - (gamma[:, None] * W).mean(axis=0),
+        ),
+        "The mean is taken away behind the norm, in W2: then r was already measured with the mean in it. It has to go "
+        "before.",
+        "6.7",
+        BEFORE,
+    ),
+)
+
+# 06.9
+
+
+def _cosine(unit=None, dq=None, dtau=None, back=None):
+    """Backward of scaled cosines, with a part replaced: the rule for one unit vector, or what reaches it."""
+
+    def function(dS, Q, K, tau):
+        q, k = (np.sqrt((X * X).sum(-1, keepdims=True)) for X in (Q, K))
+        Qh, Kh = Q / q, K / k
+        t = 1.0 if back == "tau" else tau
+        dQh = t * dS @ (K if back == "raw" else Kh)
+        dKh = t * np.swapaxes(dS, -1, -2) @ (Q if back == "raw" else Qh)
+
+        def right(g, X, Xh, size):
+            return (g - Xh * (g * Xh).sum(-1, keepdims=True)) / size
+
+        rule = unit or right
+        d_tau = dtau(dS, Qh, Kh, tau, Q, K) if dtau else float((dS * (Qh @ np.swapaxes(Kh, -1, -2))).sum())
+        return rule(dQh, Q, Qh, q), rule(dKh, K, Kh, k), d_tau
+
+    return function
+
+
+def _cos(a, b):
+    return a @ np.swapaxes(b, -1, -2)
+
+
+PATHS = ("queries", "keys", "batch", "batch and heads", "other sizes")
+HEAT = ("tau", "batch", "batch and heads", "other sizes")
+
+COSINE = (
+    Mutant(
+        "plus along the unit vector",
+        _cosine(lambda g, X, Xh, size: (g + Xh * (g * Xh).sum(-1, keepdims=True)) / size),
+        "The part along the unit vector is added: a longer vector has the same unit vector, so that part is taken "
+        "away.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "one sum for all rows",
+        _cosine(lambda g, X, Xh, size: (g - Xh * (g * Xh).sum()) / size),
+        "The dot product in the bracket is summed over all rows: every query and every key has its own.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "length once for twice",
+        _cosine(lambda g, X, Xh, size: (g - X * (g * X).sum(-1, keepdims=True) / size) / size),
+        "Raw vectors stand in the bracket, divided by their length once: both factors are unit vectors, so it is "
+        "divided "
+        "by the squared length.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "sum of dS",
+        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float(dS.sum())),
+        "dtau is the plain sum of dS: tau multiplies the cosines, so each dS meets its cosine.",
+        "6.7",
+        HEAT,
+    ),
+    Mutant(
+        "lengths constant",
+        _cosine(lambda g, X, Xh, size: g / size),
+        "The lengths are treated as constants: they depend on every feature, which takes the part along the unit "
+        "vector "
+        "away.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "mean for sum",
+        _cosine(lambda g, X, Xh, size: (g - Xh * (g * Xh).mean(-1, keepdims=True)) / size),
+        "This has RMSNorm's mean: a length is the root of a sum, so ∂‖q‖/∂q is q̂ without 1/d, and the bracket has a "
+        "sum.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "LayerNorm's",
+        _cosine(lambda g, X, Xh, size: (g - g.mean(-1, keepdims=True) - Xh * (g * Xh).sum(-1, keepdims=True)) / size),
+        "The mean of the gradient is taken away, as in LayerNorm: no mean went out of the forward pass, so none comes "
+        "back.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "raw for unit",
+        _cosine(lambda g, X, Xh, size: (g - X * (g * X).sum(-1, keepdims=True)) / size),
+        "The raw vector stands in the bracket where the unit vector should.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "size forgotten",
+        _cosine(lambda g, X, Xh, size: g - Xh * (g * Xh).sum(-1, keepdims=True)),
+        "The division by the length is missing: a vector twice as long turns half as far.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "squared length",
+        _cosine(lambda g, X, Xh, size: (g - Xh * (g * Xh).sum(-1, keepdims=True)) / size**2),
+        "The bracket is divided by the squared length: one length is in the unit vector already.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "tau forgotten",
+        _cosine(back="tau"),
+        "tau is missing from dQ and dK: S is tau times the cosines.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "raw vectors on the other side",
+        _cosine(back="raw"),
+        "What reaches q̂ is made of raw keys, and what reaches k̂ of raw queries: the scores are of unit vectors, on "
+        "both "
+        "sides.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "scores for cosines",
+        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float((dS * tau * _cos(Qh, Kh)).sum())),
+        "dtau is made with S: S has tau in it, and its derivative is the cosine alone, S / tau.",
+        "6.7",
+        HEAT,
+    ),
+    Mutant(
+        "raw products in dtau",
+        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float((dS * _cos(Q, K)).sum())),
+        "dtau is made with the products of raw queries and keys: tau multiplies the cosines.",
+        "6.7",
+        HEAT,
+    ),
+    Mutant(
+        "dtau averaged",
+        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float((dS * _cos(Qh, Kh)).mean())),
+        "dtau is a mean: one tau served every score, so its gradient is the sum over all of them.",
+        "6.7",
+        HEAT,
+    ),
+    Mutant(
+        "dtau for each score",
+        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: dS * _cos(Qh, Kh)),
+        "dtau is an array: one tau served every score, so its gradient is the sum over all of them.",
+        "6.7",
+        HEAT,
+    ),
+)
+
+# 06.10
+
+
+def _module(root=None, half="float32", keep=True, start=(1.0, 0.0), dim=-1, stats=lambda t: t, centre=True,
+            plain=False, affine=lambda x, w, b: x * w + b):
+    def make(d, eps):
+        import torch
+
+        class Norm(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight, self.bias = torch.full((d,), start[0]), torch.full((d,), start[1])
+                if not plain:
+                    self.weight, self.bias = map(torch.nn.Parameter, (self.weight, self.bias))
+
+            def forward(self, X):
+                kind = {"float32": torch.promote_types(X.dtype, torch.float32), "always": torch.float32}.get(half)
+                x = X.to(kind) if kind else X
+                w, b = (self.weight, self.bias) if kind else (self.weight.to(X.dtype), self.bias.to(X.dtype))
+                c = x - stats(x.mean(dim=dim, keepdim=True)) if centre else x
+                v = stats((c * c).mean(dim=dim, keepdim=True))
+                y = affine(c / (root(c, v, eps) if root else (v + eps) ** 0.5), w, b)
+                return y.to(X.dtype) if keep else y
+
+        return Norm()
+
+    return make
+
+
+FLOAT = ("forward", "one token", "batch and heads")
+MODULES = (
+    Mutant(
+        "float32 comes out",
+        _module(keep=False),
+        "A bfloat16 input comes out as float32: a float32 weight times anything is float32, and the next layer gets "
+        "another dtype than it was given. Go back to the dtype of X last of all.",
+        "6.9",
+        ("in bfloat16",),
+    ),
+    Mutant(
+        "all in bfloat16",
+        _module(half="as it comes"),
+        "Mean and variance are reckoned in bfloat16, with eight bits: go up to float32 before the first mean.",
+        "6.9",
+        ("in bfloat16",),
+    ),
+    Mutant(
+        "always float32",
+        _module(half="always"),
+        "float64 is reduced to float32 on the way: only the short types go up to float32.",
+        "6.9",
+        FLOAT,
+    ),
+    Mutant(
+        "variance of torch",
+        _module(lambda c, v, eps: (v * c.shape[-1] / (c.shape[-1] - 1) + eps) ** 0.5),
+        "The variance divides by d − 1, as torch.var does unless it is told otherwise: the features of a token are all "
+        "there is, so divide by d.",
+        "6.5",
+        FLOAT,
+    ),
+    Mutant(
+        "epsilon outside",
+        _module(lambda c, v, eps: v**0.5 + eps),
+        "ε is added to the deviation: it belongs inside the root, beside the variance.",
+        "6.5",
+        FLOAT,
+    ),
+    Mutant(
+        "no epsilon",
+        _module(lambda c, v, eps: v**0.5),
+        "ε is missing under the root.",
+        "6.5",
+        FLOAT,
+    ),
+    Mutant(
+        "root forgotten",
+        _module(lambda c, v, eps: v + eps),
+        "The root is missing: a token is divided by its variance.",
         "6.1",
-        ("one is innocent", "square"),
+        FLOAT,
+    ),
+    Mutant(
+        "begins at zero",
+        _module(start=(0.0, 0.0)),
+        "The weight begins at zero: then every output is zero, and so is the gradient of X. It begins as ones.",
+        "6.1",
+        ("forward", "one token", "batch and heads"),
+    ),
+    Mutant(
+        "weight around one",
+        _module(affine=lambda x, w, b: x * (1 + w) + b, start=(0.0, 0.0)),
+        "The gain is one plus the weight, which begins at zero: here the weight is the gain itself, and begins as "
+        "ones.",
+        "6.1",
+        FLOAT,
+    ),
+    Mutant(
+        "statistics detached",
+        _module(stats=lambda t: t.detach()),
+        "Mean and variance are cut off from the gradient, by detach or no_grad: two of the three ways of section 6.3 "
+        "are "
+        "gone.",
+        "6.3",
+        ("gradients", "batch and heads"),
+    ),
+    Mutant(
+        "mean not taken away",
+        _module(centre=False),
+        "The mean is still there: this is RMSNorm with a shift.",
+        "6.7",
+        FLOAT,
+    ),
+    Mutant(
+        "over the tokens",
+        _module(dim=0),
+        "The means run over the first axis, the tokens: they run over the features, the last axis.",
+        "6.2",
+        ("forward", "batch and heads"),
+    ),
+    Mutant(
+        "plain tensors",
+        _module(plain=True),
+        "weight and bias are plain tensors: the module does not know them as its own, so no optimiser and no "
+        "state_dict "
+        "will. Wrap them in torch.nn.Parameter.",
+        "6.9",
+        (*FLOAT, "gradients", "in bfloat16"),
+    ),
+)
+
+# 06.11
+
+
+def _rest(fourth):
+    """The rest where the fourth power of the length is the given one."""
+
+    def function(eta, decay, c):
+        length = fourth(eta, decay, c) ** 0.25
+        return float(length), float(eta * c / length**2)
+
+    return function
+
+
+def _right_rest(eta, decay, c):
+    return float((eta**2 * c**2 / (1 - (1 - eta * decay) ** 2)) ** 0.25)
+
+
+STEPS = ("small steps", "large steps", "other numbers")
+
+REST = (
+    Mutant(
+        "one root for two",
+        lambda eta, decay, c: (
+            float(np.sqrt(eta * c / (1 - (1 - eta * decay) ** 2))), float(1 - (1 - eta * decay) ** 2)
+        ),
+        "η c/(1 − (1 − ηλ)²) stands for w²: the equation is w⁴ (1 − (1 − ηλ)²) = η² c².",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "share squared",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), (eta * c / _right_rest(eta, decay, c) ** 2) ** 2),
+        "The share is the squared one: take its root.",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "lengths balanced",
+        _rest(lambda eta, decay, c: (c / decay) ** 2),
+        "The length of the step is set equal to the loss by decay, as if both pointed along W. The gradient is "
+        "orthogonal "
+        "to W, so squares add up.",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "small-step formula",
+        _rest(lambda eta, decay, c: eta * c**2 / (2 * decay)),
+        "The square of eta decay is left out: for small steps that is close, but (1 − ηλ)² is 1 − 2ηλ + (ηλ)².",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "gradient of one length",
+        lambda eta, decay, c: (
+            float(eta * c / (1 - (1 - eta * decay) ** 2) ** 0.5),
+            float((1 - (1 - eta * decay) ** 2) ** 0.5),
+        ),
+        "This is the square of the length at rest. It is what one gets for a gradient of length c everywhere; by "
+        "(6.17) its "
+        "length is c / ‖W‖.",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "decay of the square",
+        _rest(lambda eta, decay, c: eta * c**2 / decay),
+        "The squared length decays by 1 − ηλ a step: the length does, so its square decays by (1 − ηλ)².",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "decay without the rate",
+        _rest(lambda eta, decay, c: eta**2 * c**2 / (1 - (1 - decay) ** 2)),
+        "The decay of a step is decay alone: it is eta times decay.",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "eta not squared",
+        _rest(lambda eta, decay, c: eta * c**2 / (1 - (1 - eta * decay) ** 2)),
+        "The step adds eta times the square of the gradient: it is the whole step, eta and gradient, that is squared.",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "share of the raw gradient",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), c / _right_rest(eta, decay, c) ** 2),
+        "The share is that of the gradient, not of the step: eta is missing.",
+        "6.4",
+        STEPS,
+    ),
+    Mutant(
+        "share with c",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), eta * c / _right_rest(eta, decay, c)),
+        "The share takes c for the length of the gradient: at rest that is c / ‖W‖, and the share is its step over ‖W‖ "
+        "once more.",
+        "6.4",
+        STEPS,
+    ),
+)
+
+# 06.12
+
+
+def _merge(weigh=None, within=lambda v, share, n: share @ v, between=lambda m, mean, share: share @ (m - mean) ** 2):
+    def function(means, variances, counts):
+        share = np.full(len(counts), 1 / len(counts)) if weigh == "equal" else counts / counts.sum()
+        mean = share @ means
+        return mean, within(variances, share, counts) + between(means, mean, share)
+
+    return function
+
+
+def _one_pass(means, variances, counts):
+    share = counts / counts.sum()
+    mean = share @ means
+    return mean, share @ (variances + means**2) - mean**2
+
+
+UNEQUAL = ("unequal parts", "other parts")
+SEVERAL = ("equal parts", *UNEQUAL, "high level")
+
+MERGE = (
+    Mutant(
+        "differences summed",
+        _merge(between=lambda m, mean, share: ((m - mean) ** 2).sum(axis=0)),
+        "The squared differences of the means are summed, not averaged: each has its part's share of the rows.",
+        "6.6",
+        SEVERAL,
+    ),
+    Mutant(
+        "means as a sample",
+        _merge(between=lambda m, mean, share: ((m - m.mean(axis=0)) ** 2).sum(axis=0) / max(len(m) - 1, 1)),
+        "The variance of the means divides by k − 1, and every part counts alike: here it is a mean with the shares of "
+        "the rows.",
+        "6.6",
+        SEVERAL,
+    ),
+    Mutant(
+        "another centre",
+        _merge(between=lambda m, mean, share: share @ (m - m.mean(axis=0)) ** 2),
+        "The differences are taken from the plain mean of the means: they are taken from the mean of all rows.",
+        "6.6",
+        (*UNEQUAL, "high level"),
+    ),
+    Mutant(
+        "deviations averaged",
+        _merge(within=lambda v, share, n: (share @ np.sqrt(v)) ** 2),
+        "Deviations are averaged, and the result is squared: it is the variances that are averaged.",
+        "6.6",
+        SEVERAL,
+    ),
+    Mutant(
+        "divided by N − k",
+        _merge(within=lambda v, share, n: (n - 1) @ v / (n.sum() - len(n))),
+        "The variances within are pooled as samples, with N − k: here each divides by its N, and the whole by N.",
+        "6.6",
+        UNEQUAL,
+    ),
+    Mutant(
+        "variances averaged",
+        _merge(between=lambda m, mean, share: 0.0),
+        "The variance is the mean of the parts' variances: that the parts have different means is forgotten.",
+        "6.6",
+        SEVERAL,
+    ),
+    Mutant(
+        "parts counted alike",
+        _merge("equal"),
+        "Every part counts alike: a part of many rows weighs more, in the mean and in both terms of the variance.",
+        "6.6",
+        (*UNEQUAL, "high level"),
+    ),
+    Mutant(
+        "plain mean of variances",
+        _merge(within=lambda v, share, n: v.mean(axis=0)),
+        "The variances within the parts are averaged without their counts: a part of many rows weighs more.",
+        "6.6",
+        (*UNEQUAL, "high level"),
+    ),
+    Mutant(
+        "plain variance of means",
+        _merge(between=lambda m, mean, share: ((m - mean) ** 2).mean(axis=0)),
+        "The means' differences are averaged without their counts: a part of many rows weighs more.",
+        "6.6",
+        (*UNEQUAL, "high level"),
+    ),
+    Mutant(
+        "between the parts alone",
+        _merge(within=lambda v, share, n: 0.0),
+        "Only the differences between the parts are counted: the rows vary within each part as well.",
+        "6.6",
+        (*SEVERAL, "one part"),
+    ),
+    Mutant(
+        "sample variances",
+        _merge(within=lambda v, share, n: (n - 1) @ v / n.sum()),
+        "Each part's variance is multiplied by its count less one: these variances divide by N, so N times the "
+        "variance "
+        "is the sum of squares.",
+        "6.6",
+        (*SEVERAL, "one part"),
+    ),
+    Mutant(
+        "divided by N − 1",
+        lambda m, v, n: (_merge()(m, v, n)[0], _merge()(m, v, n)[1] * n.sum() / (n.sum() - 1)),
+        "The variance of all rows divides by N − 1: here it divides by N.",
+        "6.6",
+        (*SEVERAL, "one part"),
+    ),
+    Mutant(
+        "differences not squared",
+        _merge(between=lambda m, mean, share: share @ np.abs(m - mean)),
+        "The differences of the means are not squared.",
+        "6.6",
+        SEVERAL,
+    ),
+    Mutant(
+        "one pass",
+        _one_pass,
+        "The variance is the mean of squares minus the square of the mean: at a high level two large numbers nearly "
+        "cancel, and what is left is rounding.",
+        "6.5",
+        ("high level",),
     ),
 )

@@ -43,17 +43,18 @@ def standardize_real(X, lengths, kind, eps):
     """Standardise padded sequences X (B, n, d) with statistics of the real
     tokens alone.
 
-    lengths (B,) says how many tokens of each sequence are real; they come
-    first.  kind is "token" (over the features of each token) or "instance"
-    (each feature of each sequence, over its tokens).  Padding comes out as
-    zeros.
+    lengths (B,), one or more each: how many tokens of each sequence are real;
+    they come first.
+    kind is "token" (over the features of each token) or "instance" (each
+    feature of each sequence, over its tokens).  Padding comes out as zeros.
     """
     ...
 
 
-def jacobian_values(d, variance, eps):
-    """Eigenvalues of the Jacobian of x -> x̂ = (x − mean) / √(variance + eps)
-    at a token of d features.
+def two_norms(variance, eps):
+    """Eigenvalues of the Jacobian of two standardisations in a row, at a token
+    of the given variance: x -> x̂ = (x − mean) / √(variance + eps), and then
+    the same once more on x̂.
 
     Returns three numbers: for the direction of all ones, for the direction x̂,
     and for all directions orthogonal to both.
@@ -61,11 +62,62 @@ def jacobian_values(d, variance, eps):
     ...
 
 
-def name_the_norm(X, Y, eps):
-    """What was computed?  X and Y (n, d), no gain, no shift.  One of the six
-    names:
+def where_norms_agree(n):
+    """A matrix X (n, n), n tokens of n features, on which LayerNorm and
+    BatchNorm agree: eps = 0, no gain, no shift.
 
-    "correct", "divided by d - 1", "1/d forgotten", "epsilon outside",
-    "over the tokens", "mean not taken away".
+    No row and no column of X is constant.
+    """
+    ...
+
+
+def fold(A, c, gamma, beta, W, b):
+    """Turn  H -> LayerNorm(H A + c) W + b  into
+    H -> RMSNorm(H A2 + c2) W2 + b2, with the same output for every H.
+
+    A (k, d), c, gamma and beta (d,), W (d, m), b (m,).  The RMSNorm has the
+    same eps, and neither gain nor shift.
+    Returns A2, c2, W2, b2, shaped as A, c, W, b.
+    """
+    ...
+
+
+def cosine_score_gradients(dS, Q, K, tau):
+    """Backward of S = tau * Q̂ K̂ᵀ, where Q̂ and K̂ are Q and K with every row
+    divided by its length.
+
+    dS (*B, n, m), Q (*B, n, d), K (*B, m, d); tau is one number for all.
+    Returns dQ and dK, shaped as Q and K, and the number dtau.
+    """
+    ...
+
+
+def make_layer_norm(d, eps):
+    """A LayerNorm of d features as an nn.Module, with two parameters called
+    weight and bias, both (d,), that begin as ones and zeros.
+
+    It takes X (*B, d) and returns Y of the shape and the dtype of X.
+    bfloat16 is reckoned in float32, float64 in float64.
+    """
+    ...
+
+
+def weight_at_rest(eta, decay, c):
+    """Where the length of a weight matrix W that feeds a norm comes to rest
+    under the steps  W <- (1 − eta decay) W − eta dW.
+
+    c is the length of the gradient dW wherever W has length 1.
+    Returns two numbers: the length of W at rest, and there the length of
+    eta dW as a share of the length of W.
+    """
+    ...
+
+
+def merge_statistics(means, variances, counts):
+    """Mean and variance of all rows, from those of k parts.
+
+    means and variances (k, d): of each part, the variance with 1/N;
+    counts (k,): the parts may have different numbers of rows.
+    Returns mean (d,) and variance (d,), with 1/N, of all rows together.
     """
     ...
