@@ -202,6 +202,8 @@ def two_mistakes(question, case, mine, mutant_results, expected):
     fits = {(i, m): _same_array(mine.arrays[i], mutant_results[m].arrays[i], case) for i in looked for m in usable}
     wrong = [i for i in looked if not _same_array(mine.arrays[i], expected[i], case)]
     for a, b in itertools.combinations(usable, 2):
+        if any(all(fits[i, m] for i in wrong) for m in (a, b)):
+            continue  # one of them is enough for what is wrong, so nothing speaks for the other
         theirs = [mutant_results[m].arrays for m in (a, b)]
         if not all(_comparable(arrays[i], expected[i]) for arrays in theirs for i in wrong):
             continue
