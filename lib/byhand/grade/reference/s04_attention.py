@@ -1,6 +1,9 @@
 """The right answers, from the equations and without the library: each bears witness on the other."""
 
+import math
+
 import numpy as np
+import torch
 
 
 def attention(Q, K, V, mask=None):
@@ -17,11 +20,13 @@ def softmax_vjp(dA, A):
     return A * (dA - np.einsum("...ij,...ij->...i", A, dA)[..., None])
 
 
-def attention_gradients(dO, Q, K, V, A):
+def sink_gradients(dO, Q, K, V, A):
     dV = np.einsum("...ij,...id->...jd", A, dO)
     dA = np.einsum("...id,...jd->...ij", dO, V)
-    dS = softmax_vjp(dA, A) / np.sqrt(Q.shape[-1])
-    return np.einsum("...ij,...jd->...id", dS, K), np.einsum("...ij,...id->...jd", dS, Q), dV
+    dS = A * (dA - np.einsum("...ij,...ij->...i", A, dA)[..., None])
+    db = -dS.sum()
+    dR = dS / np.sqrt(Q.shape[-1])
+    return np.einsum("...ij,...jd->...id", dR, K), np.einsum("...ij,...id->...jd", dR, Q), dV, db
 
 
 def bias_gradients(dO, dS, A, Q, K):
@@ -38,8 +43,8 @@ def scores_of_rank(n, d_k, r):
     return Q, np.eye(n, d_k)
 
 
-def score_variance(d, mean_q, var_q, mean_k, var_k):
-    return d * (var_q * var_k + var_q * mean_k**2 + var_k * mean_q**2)
+def related_score(d_k, rho, fourth):
+    return rho * np.sqrt(d_k), 1 + rho**2 * (fourth - 2)
 
 
 def diagnose(Q, K, A, d_model):
@@ -60,7 +65,54 @@ def diagnose(Q, K, A, d_model):
     return min(candidates, key=distance)
 
 
-def additive_weights(Q, K, W_q, W_k, w):
-    S = np.tanh((Q @ W_q)[..., :, None, :] + (K @ W_k)[..., None, :, :]) @ w
-    E = np.exp(S - S.max(axis=-1, keepdims=True))
-    return S, E / E.sum(axis=-1, keepdims=True)
+def _unit(X):
+    length = np.sqrt(np.einsum("...d,...d->...", X, X))[..., None]
+    return X / length, length
+
+
+def cosine_gradients(dS, Q, K, T):
+    (q, q_length), (k, k_length) = _unit(Q), _unit(K)
+    dq, dk = np.einsum("...ij,...jd->...id", dS, k) / T, np.einsum("...ij,...id->...jd", dS, q) / T
+    dQ = (dq - q * (q * dq).sum(axis=-1, keepdims=True)) / q_length
+    dK = (dk - k * (k * dk).sum(axis=-1, keepdims=True)) / k_length
+    return dQ, dK, -(dS * np.einsum("...id,...jd->...ij", q, k)).sum() / T**2
+
+
+def blind_test(p):
+    Q = np.sqrt(np.log(p / (1 - p)) / 2) * np.array([[1.0], [-1.0]])
+    return Q, Q.copy()
+
+
+def after_change(a, change, j):
+    match change:
+        case "all higher":
+            return a.copy()
+        case "doubled":
+            return a**2 / (a**2).sum()
+        case "forbidden":
+            return np.where(np.arange(a.size) == j, 0, a) / (1 - a[j])
+        case "twice":
+            return np.append(a, a[j]) / (1 + a[j])
+
+
+def previous_token(n, p):
+    angle = 2 * np.pi * np.arange(n) / n
+    margin = np.log((n - 1) * p / (1 - p)) * np.sqrt(2) / (1 - np.cos(2 * np.pi / n))
+    before = angle - 2 * np.pi / n
+    return margin * np.stack([np.cos(before), np.sin(before)], 1), np.stack([np.cos(angle), np.sin(angle)], 1)
+
+
+def attention_without_nan(Q, K, V, mask):
+    S = torch.einsum("...id,...jd->...ij", Q, K) / math.sqrt(Q.shape[-1])
+    seen = mask.any(dim=-1, keepdim=True)
+    S = S.masked_fill(~mask & seen, -torch.inf)
+    A = torch.softmax(S, dim=-1) * seen
+    return torch.einsum("...ij,...jd->...id", A, V)
+
+
+def entropy_slope(S, beta):
+    X = beta * (S - S.max(axis=-1, keepdims=True))
+    Z = np.exp(X).sum(axis=-1)
+    A = np.exp(X) / Z[..., None]
+    mean = (A * S).sum(axis=-1, keepdims=True)
+    return np.log(Z) - (A * X).sum(axis=-1), -beta * (A * (S - mean) ** 2).sum(axis=-1)

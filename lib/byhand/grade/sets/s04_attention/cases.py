@@ -4,7 +4,7 @@ import numpy as np
 
 from ...model import WrongAnswer, places_of_names
 
-_svd, _isfinite = np.linalg.svd, np.isfinite  # bound now: an answer that patches numpy changes no verdict
+_svd, _isfinite, _abs = np.linalg.svd, np.isfinite, np.abs  # bound now: an answer that patches numpy changes no verdict
 
 
 def weights(S, axis=-1):
@@ -75,13 +75,16 @@ def softmax_inputs(*shape, masked=False):
     return make
 
 
-def gradients(n, m, d_k, d_v, lead=(), masked=False):
+def sinks(n, m, d_k, d_v, lead=(), masked=False):
     def make(rng):
         inputs = qkv(rng, n, m, d_k, d_v, lead)
         S = inputs["Q"] @ inputs["K"].mT / np.sqrt(d_k)
         if masked:
-            S = np.where(some_of_each(rng, n, m), S, -np.inf)
-        return {"dO": rng.normal(size=(*lead, n, d_v)), **inputs, "A": weights(S)}
+            mask = some_of_each(rng, n, m)
+            mask[1] = False
+            S = np.where(mask, S, -np.inf)
+        b = np.full((*S.shape[:-1], 1), rng.uniform(0.5, 1.0))
+        return {"dO": rng.normal(size=(*lead, n, d_v)), **inputs, "A": weights(np.concatenate([S, b], -1))[..., :-1]}
 
     return make
 
@@ -110,26 +113,25 @@ RANK = ("rank", "shape_Q", "shape_K")
 
 def measure_rank(inputs, arrays):
     """Shapes, and the number of singular values of Q Kᵀ that are not rounding."""
-    Q, K = arrays
-    if Q.ndim != 2 or K.ndim != 2 or Q.shape[1] != K.shape[1] or max(Q.shape + K.shape) > 100:
-        raise WrongAnswer(f"Q has shape {Q.shape} and K {K.shape}: Q Kᵀ needs two small matrices of equal width")
-    if "c" in (Q.dtype.kind, K.dtype.kind) or not (_isfinite(Q).all() and _isfinite(K).all()):
-        raise WrongAnswer("Q or K is complex, or contains nan or inf")
-    values = _svd(Q.astype(np.float64) @ K.astype(np.float64).T, compute_uv=False)
+    Q, K = _pair(arrays)
+    values = _svd(Q @ K.T, compute_uv=False)
     return np.array(int((values > 1e-9 * values[0]).sum())), np.array(Q.shape), np.array(K.shape)
 
 
-def moments(means):
+def related(rho=None, fourth=None):
     def make(rng):
-        var_q, var_k = rng.uniform(0.3, 3, size=2).tolist()
-        mean_q, mean_k = (rng.uniform(0.5, 2, size=2) * (1, -1)).tolist() if means else (0.0, 0.0)
-        return {"d": int(rng.integers(5, 60)), "mean_q": mean_q, "var_q": var_q, "mean_k": mean_k, "var_k": var_k}
+        some, other = float(rng.uniform(0.3, 0.8)), float(rng.uniform(1.2, 2.6))
+        return {
+            "d_k": int(rng.integers(5, 60)),
+            "rho": some if rho is None else rho,
+            "fourth": other if fourth is None else fourth,
+        }
 
     return make
 
 
-def unit_moments(rng):
-    return {"d": 64, "mean_q": 0.0, "var_q": 1.0, "mean_k": 0.0, "var_k": 1.0}
+def opposite(rng):
+    return {"d_k": 24, "rho": -float(rng.uniform(0.3, 0.8)), "fourth": float(rng.uniform(4, 6))}
 
 
 NAMES = ("correct", "softmax over queries", "no scale", "divided by d_k", "divided by sqrt(d_model)")
@@ -159,14 +161,123 @@ def call_diagnose(answer, inputs):
     return places_of_names(NAMES, "matrix", A, lambda A: answer(Q, K, A, d_model))
 
 
-def additive(n, m, d_q, d_k, h, lead=()):
+def cosines(n, m, d_k, lead=(), stretch=1.0):
     def make(rng):
+        inputs = qkv(rng, n, m, d_k, 1, lead)
         return {
-            "Q": rng.normal(size=(*lead, n, d_q)),
-            "K": rng.normal(size=(*lead, m, d_k)),
-            "W_q": rng.normal(size=(d_q, h)),
-            "W_k": rng.normal(size=(d_k, h)),
-            "w": rng.normal(size=h),
+            "dS": rng.normal(size=(*lead, n, m)),
+            "Q": inputs["Q"] * stretch,
+            "K": inputs["K"],
+            "T": float(rng.uniform(0.2, 0.6)),
         }
 
     return make
+
+
+def weight(p=None):
+    return lambda rng: {"p": float(rng.uniform(0.6, 0.95)) if p is None else p}
+
+
+BLIND = ("numbers", "agree", "largest")
+
+
+def measure_blind_test(inputs, arrays):
+    """How many numbers Q and K have, whether the axes agree, and the largest weight over the keys."""
+    Q, K = _pair(arrays)
+    S = Q @ K.T / np.sqrt(Q.shape[1])
+    over_keys, over_queries = weights(S), weights(S, axis=0)
+    agree = bool(_abs(over_keys - over_queries).max() < 1e-9)
+    return np.array(Q.size + K.size), np.array(agree), np.array(float(over_keys.max()))
+
+
+def _pair(arrays):
+    """Q and K as two small finite matrices whose product Q Kᵀ exists."""
+    Q, K = arrays
+    if Q.ndim != 2 or K.ndim != 2 or Q.shape[1] != K.shape[1] or max(Q.shape + K.shape) > 100 or not Q.size * K.size:
+        raise WrongAnswer(f"Q has shape {Q.shape} and K {K.shape}: Q Kᵀ needs two small matrices of equal width")
+    if "c" in (Q.dtype.kind, K.dtype.kind) or not (_isfinite(Q).all() and _isfinite(K).all()):
+        raise WrongAnswer("Q or K is complex, or contains nan or inf")
+    return Q.astype(np.float64), K.astype(np.float64)
+
+
+CHANGES = ("all higher", "doubled", "forbidden", "twice")
+
+
+def changes(change, m, j):
+    return lambda rng: {"a": weights(rng.normal(size=m)), "change": change, "j": j}
+
+
+def previous(n, p):
+    return lambda rng: {"n": n, "p": p}
+
+
+PREVIOUS = ("shape_Q", "shape_K", "looks_at")
+
+
+def measure_previous(inputs, arrays):
+    """Shapes, and where tokens 1, 2, … look; refused where they look there too weakly."""
+    Q, K = _pair(arrays)
+    n, p = inputs["n"], inputs["p"]
+    if Q.shape != (n, 2) or K.shape != (n, 2):
+        return np.array(Q.shape), np.array(K.shape), np.arange(n - 1)
+    A = weights(Q @ K.T / np.sqrt(2))
+    on_it = A[np.arange(1, n), np.arange(n - 1)]
+    looks_at = A[1:].argmax(axis=-1)
+    if np.array_equal(looks_at, np.arange(n - 1)) and not (on_it >= p - 1e-12).all():
+        i = int(on_it.argmin()) + 1
+        raise WrongAnswer(f"every token looks most at the one before it, but token {i} gives it only the weight "
+                          f"{on_it[i - 1]:.4f}, expected at least {p:g}")
+    return np.array(Q.shape), np.array(K.shape), looks_at
+
+
+def torch_attention(n, m, d_k, d_v, lead=(), mask=()):
+    """A mask with an empty row, of shape (*mask, n, m), beside inputs of shape (*lead, …)."""
+
+    def make(rng):
+        inputs = qkv(rng, n, m, d_k, d_v, lead)
+        seen = np.broadcast_to(some_of_each(rng, n, m), (*mask, n, m)).copy()
+        seen[..., 1, :] = False
+        return {**inputs, "mask": seen, "dO": rng.normal(size=(*lead, n, d_v))}
+
+    return make
+
+
+def torch_one_mask(n, m, d_k, d_v):
+    def make(rng):
+        inputs = qkv(rng, n, m, d_k, d_v)
+        return {**inputs, "mask": some_of_each(rng, n, m), "dO": rng.normal(size=(n, d_v))}
+
+    return make
+
+
+def through_autograd(answer, inputs):
+    """The output, and the gradients that autograd finds behind it."""
+    import torch
+
+    Q, K, V = (inputs[x].clone().requires_grad_() for x in "QKV")
+    O = answer(Q, K, V, inputs["mask"].clone())
+    if O is None or O is Ellipsis:
+        return None
+    if not isinstance(O, torch.Tensor):
+        raise WrongAnswer("O is no tensor: stay in PyTorch, so that autograd can go back through it")
+    if not O.requires_grad:
+        raise WrongAnswer("autograd finds no way back from O to Q, K and V: was it detached, or made under no_grad?")
+    if O.shape != inputs["dO"].shape:
+        return O, Q, K, V
+    found = torch.autograd.grad(O, (Q, K, V), inputs["dO"], allow_unused=True)
+    return O, *(torch.zeros_like(x) if dx is None else dx for x, dx in zip((Q, K, V), found, strict=True))
+
+
+def score_rows(m, lead=(), beta=None):
+    def make(rng):
+        some = float(rng.uniform(0.6, 1.6))
+        return {"S": rng.normal(size=(*lead, m)), "beta": some if beta is None else beta}
+
+    return make
+
+
+def sharp(rng):
+    S = 1000.0 + rng.normal(size=(3, 5))
+    S[1] -= 3000  # scores of either sign, and far from zero
+    S[:, 4] -= 2000  # a key whose weight underflows to zero
+    return {"S": S, "beta": 1.25}

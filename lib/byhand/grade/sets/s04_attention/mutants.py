@@ -34,10 +34,21 @@ def _overflowing(S, axis):
     return E / np.where(total == 0, 1, total)  # 0/0 in a row with no key left is another mistake
 
 
+def _one_largest(S, axis):
+    E = np.exp(S - S.max())
+    total = E.sum(axis=axis, keepdims=True)
+    return E / np.where(total == 0, 1, total)
+
+
 def _largest_of_all(S, mask):
     E = np.exp(S - S.max(axis=-1, keepdims=True)) * mask
     A = E / E.sum(axis=-1, keepdims=True)
     return np.where(np.any(mask, axis=-1, keepdims=True), A, 0)
+
+
+def _scaled_late(Q, K, V, mask=None):
+    O, A = _attention(scale=lambda Q, K, V: 1)(Q, K, V, mask)
+    return O / math.sqrt(Q.shape[-1]), A / math.sqrt(Q.shape[-1])
 
 
 EVERY = ("values", "mask", "heads", "no key left", "padded batch")
@@ -130,6 +141,21 @@ ATTENTION = (
         "4.7",
         ("hidden and large",),
     ),
+    Mutant(
+        "one largest score",
+        _attention(softmax=_one_largest),
+        "One largest score is subtracted from the whole array: in a row far below it every exponential underflows to "
+        "0. Each row needs its own.",
+        "4.5",
+        ("large scores",),
+    ),
+    Mutant(
+        "scale after the softmax",
+        _scaled_late,
+        "The weights are divided, and not the scores: rows no longer sum to one, and the softmax saw the raw scores.",
+        "4.4",
+        EVERY,
+    ),
 )
 
 # 04.2
@@ -186,95 +212,237 @@ SOFTMAX_VJP = (
         "4.5",
         VJP_EVERY,
     ),
+    Mutant(
+        "A twice",
+        lambda dA, A: A * dA - A * A * (A * dA).sum(axis=-1, keepdims=True),
+        "The row sum is multiplied by A twice: it already has the weights in it, and takes one factor A in front.",
+        "4.5",
+        VJP_EVERY,
+    ),
+    Mutant(
+        "one sum for all",
+        lambda dA, A: A * (dA - (A * dA).sum()),
+        "One sum is taken over the whole array: each row is a softmax of its own, so each row has its own sum.",
+        "4.5",
+        VJP_EVERY,
+    ),
+    Mutant(
+        "mean for the sum",
+        lambda dA, A: A * (dA - (A * dA).mean(axis=-1, keepdims=True)),
+        "A ∘ dA is averaged over the row: the weights make a mean of it already, so it is the sum.",
+        "4.5",
+        VJP_EVERY,
+    ),
 )
 
 # 04.3
 
 
-def _gradients(dS_of=None, scale=lambda d_k: math.sqrt(d_k), dK_of=None, dV_of=None):
-    """The backward pass of attention with one part replaced by a wrong one."""
+def _row_sum(dA, A):
+    return (A * dA).sum(axis=-1, keepdims=True)
+
+
+def _sink(dS_of=None, scale=lambda Q, V: math.sqrt(Q.shape[-1]), dK_of=None, dV_of=None, db_of=None, dQ_of=None):
+    """The backward pass of attention with a sink, with one part replaced by a wrong one."""
 
     def function(dO, Q, K, V, A):
         dA = dO @ V.mT
-        dS = (dS_of(dA, A) if dS_of else A * (dA - (A * dA).sum(axis=-1, keepdims=True))) / scale(Q.shape[-1])
-        dK = dK_of(dS, Q) if dK_of else dS.mT @ Q
-        return dS @ K, dK, dV_of(A, dO) if dV_of else A.mT @ dO
+        dS = dS_of(dA, A) if dS_of else A * (dA - _row_sum(dA, A))
+        dR = dS / scale(Q, V)
+        dQ = dQ_of(dR, K) if dQ_of else dR @ K
+        dK = dK_of(dR, Q) if dK_of else dR.mT @ Q
+        dV = dV_of(A, dO) if dV_of else A.mT @ dO
+        return dQ, dK, dV, db_of(dA, A, dR) if db_of else -dS.sum()
 
     return function
 
 
-SCORES = ("dQ", "dK", "cross-attention", "heads", "masked heads")
+WITH_SCORES = ("dQ", "dK", "cross-attention", "heads", "a mask", "other masks")
+WITH_SINK = ("db", "cross-attention", "heads", "a mask", "other masks")
 
-GRADIENTS = (
+SINKS = (
     Mutant(
         "scale forgotten",
-        _gradients(scale=lambda d_k: 1),
-        "1/√d_k is missing in the backward pass: the scores were scaled on the way forward, so dQ and dK are too.",
+        _sink(scale=lambda Q, V: 1),
+        "1/√d_k is missing in dQ and dK: the scores were scaled on the way forward, so these gradients are too.",
         "4.6",
-        SCORES,
+        WITH_SCORES,
     ),
     Mutant(
         "scale twice",
-        _gradients(scale=lambda d_k: d_k),
+        _sink(scale=lambda Q, V: Q.shape[-1]),
         "dQ and dK are divided by d_k: the factor 1/√d_k comes in once for each of them.",
         "4.6",
-        SCORES,
-    ),
-    Mutant(
-        "keys dropped",
-        _gradients(dK_of=lambda dS, Q: np.zeros_like(dS.mT @ Q)),
-        "dK is zero: the scores depend on the keys as much as on the queries.",
-        "4.6",
-        ("dK", "cross-attention", "heads", "masked heads"),
-    ),
-    Mutant(
-        "dS not transposed",
-        _gradients(dK_of=lambda dS, Q: dS @ Q),
-        "dK is dS Q: key j collects from all queries i, which is column j of dS, so dK = dSᵀ Q / √d_k.",
-        "4.6",
-        ("dK", "cross-attention", "heads", "masked heads"),
-    ),
-    Mutant(
-        "A not transposed",
-        _gradients(dV_of=lambda A, dO: A @ dO),
-        "dV is A dO: value j collects from all queries i that read it, which is column j of A, so dV = Aᵀ dO.",
-        "4.6",
-        ("dV", "cross-attention", "heads", "masked heads"),
-    ),
-    Mutant(
-        "softmax skipped",
-        _gradients(dS_of=lambda dA, A: dA),
-        "dA is used as dS: the softmax lies between the weights and the scores.",
-        "4.6",
-        SCORES,
-    ),
-    Mutant(
-        "diagonal only",
-        _gradients(dS_of=lambda dA, A: A * (1 - A) * dA),
-        "Only the diagonal of the softmax Jacobian is used: each score moves all the weights of its row.",
-        "4.5",
-        SCORES,
-    ),
-    Mutant(
-        "sum over the queries",
-        _gradients(dS_of=lambda dA, A: A * (dA - (A * dA).sum(axis=-2, keepdims=True))),
-        "In dS the sum runs down the columns: each row of A is one softmax.",
-        "4.5",
-        SCORES,
-    ),
-    Mutant(
-        "divided by the batch",
-        _gradients(dS_of=lambda dA, A: A * (dA - (A * dA).sum(axis=-1, keepdims=True)) / len(A)),
-        "dS is divided by the length of the first axis: Adam would hide this, plain gradient descent would not.",
-        "4.6",
-        SCORES,
+        WITH_SCORES,
     ),
     Mutant(
         "divided by sqrt(d_v)",
-        lambda dO, Q, K, V, A: _gradients(scale=lambda d_k: math.sqrt(V.shape[-1]))(dO, Q, K, V, A),
+        _sink(scale=lambda Q, V: math.sqrt(V.shape[-1])),
         "dQ and dK are divided by √d_v: the scores were divided by √d_k, the width of queries and keys.",
         "4.6",
-        SCORES,
+        WITH_SCORES,
+    ),
+    Mutant(
+        "multiplied by the scale",
+        _sink(scale=lambda Q, V: 1 / math.sqrt(Q.shape[-1])),
+        "dQ and dK are multiplied by √d_k: backward, as forward, the scale divides.",
+        "4.6",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "keys dropped",
+        _sink(dK_of=lambda dR, Q: np.zeros_like(dR.mT @ Q)),
+        "dK is zero: the scores depend on the keys as much as on the queries.",
+        "4.6",
+        ("dK", "cross-attention", "heads", "a mask"),
+    ),
+    Mutant(
+        "dS not transposed",
+        _sink(dK_of=lambda dR, Q: dR @ Q),
+        "dK is dS Q: key j collects from all queries i, which is column j of dS, so dK = dSᵀ Q / √d_k.",
+        "4.6",
+        ("dK", "cross-attention", "heads", "a mask"),
+    ),
+    Mutant(
+        "dS transposed for the queries",
+        _sink(dQ_of=lambda dR, K: dR.mT @ K),
+        "dQ is dSᵀ K: query i collects from all keys j, which is row i of dS, so dQ = dS K / √d_k.",
+        "4.6",
+        ("dQ", "cross-attention", "heads", "a mask"),
+    ),
+    Mutant(
+        "queries and keys exchanged",
+        lambda dO, Q, K, V, A: tuple(_sink()(dO, Q, K, V, A)[i] for i in (1, 0, 2, 3)),
+        "dQ and dK stand in each other's place: the order of the outputs is dQ, dK, dV, db.",
+        "4.6",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "A not transposed",
+        _sink(dV_of=lambda A, dO: A @ dO),
+        "dV is A dO: value j collects from all queries i that read it, which is column j of A, so dV = Aᵀ dO.",
+        "4.6",
+        ("dV", "cross-attention", "heads", "a mask"),
+    ),
+    Mutant(
+        "weights made to sum to one",
+        _sink(dV_of=lambda A, dO: (A / np.maximum(A.sum(-1, keepdims=True), 1e-30)).mT @ dO),
+        "In dV the weights are divided by their row sum: they were used as they are, and the sink keeps the rest.",
+        "4.6",
+        ("dV", "cross-attention", "heads", "a mask"),
+    ),
+    Mutant(
+        "softmax skipped",
+        _sink(dS_of=lambda dA, A: dA),
+        "dA is used as dS: the softmax lies between the weights and the scores.",
+        "4.6",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "row sum forgotten",
+        _sink(dS_of=lambda dA, A: A * dA),
+        "dS is A ∘ dA: the term −A ∘ rowsum(A ∘ dA), from the shared denominator, is missing.",
+        "4.5",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "diagonal only",
+        _sink(dS_of=lambda dA, A: A * (1 - A) * dA),
+        "Only the diagonal of the softmax Jacobian is used: each score moves all the weights of its row.",
+        "4.5",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "unweighted sum",
+        _sink(dS_of=lambda dA, A: A * (dA - dA.sum(axis=-1, keepdims=True))),
+        "In dS the row sum is taken of dA alone: it must be weighted, rowsum(A ∘ dA).",
+        "4.5",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "true mean",
+        _sink(dS_of=lambda dA, A: A * (dA - _row_sum(dA, A) / np.maximum(A.sum(-1, keepdims=True), 1e-30))),
+        "In dS the mean of dA is taken as if the weights in A summed to one: the sink has a weight too, and its value "
+        "and its da are 0. So rowsum(A ∘ dA) is the whole mean, and is not to be divided by anything.",
+        "4.5",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "sum over the queries",
+        _sink(dS_of=lambda dA, A: A * (dA - (A * dA).sum(axis=-2, keepdims=True))),
+        "In dS the sum runs down the columns: each row of A is one softmax.",
+        "4.5",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "divided by the batch",
+        _sink(dS_of=lambda dA, A: A * (dA - _row_sum(dA, A)) / len(A)),
+        "dS is divided by the length of the first axis: an average is the business of the loss.",
+        "4.6",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "no gradient for the sink",
+        _sink(db_of=lambda dA, A, dR: 0.0),
+        "db is 0: a number added to all m scores changes nothing, but b is added to the sink alone.",
+        "4.5",
+        WITH_SINK,
+    ),
+    Mutant(
+        "sign of the sink",
+        _sink(db_of=lambda dA, A, dR: (A * (dA - _row_sum(dA, A))).sum()),
+        "db has the wrong sign: a larger b takes weight away from all keys.",
+        "4.5",
+        WITH_SINK,
+    ),
+    Mutant(
+        "sink scaled",
+        _sink(db_of=lambda dA, A, dR: -dR.sum()),
+        "db is divided by √d_k: b enters after the scale, so it has no such factor.",
+        "4.6",
+        WITH_SINK,
+    ),
+    Mutant(
+        "sink averaged",
+        _sink(db_of=lambda dA, A, dR: -(A * (dA - _row_sum(dA, A))).sum(-1).mean()),
+        "db is a mean over the queries: one b serves all of them, so their gradients add.",
+        "4.6",
+        WITH_SINK,
+    ),
+    Mutant(
+        "weight of the sink forgotten",
+        _sink(db_of=lambda dA, A, dR: -(A * dA).sum()),
+        "db is −Σ A ∘ dA: each row has to be multiplied by the weight of its sink, 1 − rowsum(A).",
+        "4.5",
+        WITH_SINK,
+    ),
+    Mutant(
+        "sum of what the sinks got",
+        _sink(db_of=lambda dA, A, dR: (1 - A.sum(-1)).sum()),
+        "db is the sum of the sinks' weights: that is how much they got, and no gradient: dO has no part in it.",
+        "4.6",
+        WITH_SINK,
+    ),
+    Mutant(
+        "weights of the keys for that of the sink",
+        _sink(db_of=lambda dA, A, dR: -(A.sum(-1, keepdims=True) * _row_sum(dA, A)).sum()),
+        "Each row is multiplied by what the keys got, rowsum(A): it is what the sink got, 1 − rowsum(A).",
+        "4.5",
+        WITH_SINK,
+    ),
+    Mutant(
+        "one sink for each query",
+        _sink(db_of=lambda dA, A, dR: -(A * (dA - _row_sum(dA, A))).sum(-1)),
+        "db has a number for each query: one b serves all queries of all sequences, so db is one number, their sum.",
+        "4.6",
+        WITH_SINK,
+    ),
+    Mutant(
+        "one sink for each sequence",
+        _sink(db_of=lambda dA, A, dR: -(A * (dA - _row_sum(dA, A))).sum((-2, -1))),
+        "db has a number for each sequence and head: one b serves them all, so db is one number, their sum.",
+        "4.6",
+        ("heads",),
     ),
 )
 
@@ -300,21 +468,21 @@ BIASES = (
         "In db_k the columns of dS are summed: dK = dSᵀQ/√d_k, so summing over the keys takes the rows of dS, "
         "and these sum to zero.",
         "4.6",
-        ("db_k", "an empty row", "longer"),
+        ("four tokens", "an empty row", "longer"),
     ),
     Mutant(
         "rows of dS",
         _biases(db_q=lambda dS, K: dS.sum(axis=1) @ K / math.sqrt(K.shape[-1])),
         "In db_q the rows of dS are summed, which gives zero: that is what happens to db_k, not to db_q.",
         "4.6",
-        ("db_q", "longer"),
+        ("four tokens", "longer"),
     ),
     Mutant(
         "scale forgotten",
         _biases(scaled=False),
         "1/√d_k is missing in db_q: it is part of dQ.",
         "4.6",
-        ("db_q", "longer"),
+        ("four tokens", "longer"),
     ),
     Mutant(
         "averaged",
@@ -324,14 +492,14 @@ BIASES = (
         ),
         "These are means over the tokens: every token received a full copy of the bias, so the gradients add up.",
         "4.6",
-        ("db_q", "db_v", "longer"),
+        ("four tokens", "longer"),
     ),
     Mutant(
         "columns of A",
         _biases(db_v=lambda A, dO: A.sum(axis=0) @ dO),
         "In db_v the columns of A are summed: dV = Aᵀ dO, so summing over the values takes the rows of A.",
         "4.6",
-        ("db_v", "an empty row", "longer"),
+        ("four tokens", "an empty row", "longer"),
     ),
     Mutant(
         "rows of A taken as one",
@@ -411,48 +579,113 @@ RANKS = (
 
 # 04.6
 
-VARIANCES = (
+
+def _right_mean(d_k, rho):
+    return rho * math.sqrt(d_k)
+
+
+def _variance(formula):
+    return lambda d_k, rho, fourth: (_right_mean(d_k, rho), formula(d_k, rho, fourth))
+
+
+RELATED = (
     Mutant(
-        "means ignored",
-        lambda d, mean_q, var_q, mean_k, var_k: d * var_q * var_k,
-        "This is d σ_q² σ_k², which holds for zero means only: a mean of k passes the spread of q on to the score.",
+        "independent",
+        _variance(lambda d_k, rho, fourth: 1.0),
+        "The variance is 1, as for a query and a key that are strangers: here k holds a share of q.",
         "4.4",
-        ("with means", "other means"),
+        ("normal entries", "any entries", "opposite", "other entries"),
     ),
     Mutant(
-        "second moments",
-        lambda d, mean_q, var_q, mean_k, var_k: d * (var_q + mean_q**2) * (var_k + mean_k**2),
-        "This is d E[q²] E[k²]: a variance also subtracts the square of the mean, d (μ_q μ_k)².",
+        "normal entries taken for granted",
+        _variance(lambda d_k, rho, fourth: 1 + rho**2),
+        "This is 1 + ρ², which holds where E[q⁴] = 3, as for normal numbers: the fourth moment is given here.",
         "4.4",
-        ("with means", "other means"),
+        ("any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "square of the mean kept",
+        _variance(lambda d_k, rho, fourth: 1 + rho**2 * (fourth - 1)),
+        "This is E[(q k)²] for one product: the variance also subtracts the square of its mean, ρ².",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "noise forgotten",
+        _variance(lambda d_k, rho, fourth: rho**2 * (fourth - 1)),
+        "This is the variance of ρ q²: the term √(1 − ρ²) q z has a variance too, 1 − ρ².",
+        "4.4",
+        ("normal entries", "any entries", "opposite", "other entries"),
+    ),
+    Mutant(
+        "rho not squared",
+        _variance(lambda d_k, rho, fourth: 1 + rho * (fourth - 2)),
+        "ρ stands in the variance without its square: a factor leaves a variance squared.",
+        "4.4",
+        ("normal entries", "any entries", "opposite", "other entries"),
     ),
     Mutant(
         "standard deviation",
-        lambda d, mean_q, var_q, mean_k, var_k: math.sqrt(d * (var_q * var_k + var_q * mean_k**2 + var_k * mean_q**2)),
-        "This is the standard deviation: the question asks for its square.",
+        _variance(lambda d_k, rho, fourth: math.sqrt(1 + rho**2 * (fourth - 2))),
+        "The second number is the standard deviation: the question asks for its square.",
         "4.4",
-        ("unit entries", "any variances", "with means", "other means"),
+        ("normal entries", "any entries", "opposite", "other entries"),
     ),
     Mutant(
-        "d forgotten",
-        lambda d, mean_q, var_q, mean_k, var_k: var_q * var_k + var_q * mean_k**2 + var_k * mean_q**2,
-        "This is the variance of one product q_a k_a: a score adds d of them, and variances of independent terms add.",
+        "variance over the root",
+        _variance(lambda d_k, rho, fourth: math.sqrt(d_k) * (1 + rho**2 * (fourth - 2))),
+        "The variance is divided by √d_k: if a number is divided by √d_k, its variance is divided by d_k.",
         "4.4",
-        ("unit entries", "any variances", "with means", "other means"),
+        ("normal entries", "any entries", "opposite", "other entries"),
     ),
     Mutant(
-        "d squared",
-        lambda d, mean_q, var_q, mean_k, var_k: d * d * (var_q * var_k + var_q * mean_k**2 + var_k * mean_q**2),
-        "The factor is d²: that is for d copies of one and the same product; independent ones give d.",
+        "not scaled",
+        lambda d_k, rho, fourth: (rho * d_k, d_k * (1 + rho**2 * (fourth - 2))),
+        "These are mean and variance of q · k: the score is divided by √d_k.",
         "4.4",
-        ("unit entries", "any variances", "with means", "other means"),
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
     ),
     Mutant(
-        "variances added",
-        lambda d, mean_q, var_q, mean_k, var_k: d * (var_q + var_k) / 2,
-        "The variances are averaged: for a product of independent, centred numbers they multiply.",
+        "variance not scaled",
+        _variance(lambda d_k, rho, fourth: d_k * (1 + rho**2 * (fourth - 2))),
+        "The variance is that of q · k: the score is divided by √d_k, which divides the variance by d_k.",
         "4.4",
-        ("any variances", "with means", "other means"),
+        ("normal entries", "any entries", "opposite", "other entries"),
+    ),
+    Mutant(
+        "divided by d_k",
+        lambda d_k, rho, fourth: (rho, (1 + rho**2 * (fourth - 2)) / d_k),
+        "These are mean and variance of q · k / d_k: the score is divided by √d_k.",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "square of the square",
+        _variance(lambda d_k, rho, fourth: 1 - rho**2),
+        "This is 1 − ρ², as if E[q⁴] were the square of E[q²]: that is so only where q² never varies.",
+        "4.4",
+        ("normal entries", "any entries", "opposite", "other entries"),
+    ),
+    Mutant(
+        "mean not scaled",
+        lambda d_k, rho, fourth: (rho * d_k, 1 + rho**2 * (fourth - 2)),
+        "The mean is that of q · k: the score is divided by √d_k.",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "mean over d_k",
+        lambda d_k, rho, fourth: (rho, 1 + rho**2 * (fourth - 2)),
+        "The mean is ρ: a score adds d_k products of mean ρ and is divided by √d_k, not by d_k.",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "no mean",
+        lambda d_k, rho, fourth: (0.0, 1 + rho**2 * (fourth - 2)),
+        "The mean is 0: that is so for independent vectors; here E[q k] = ρ E[q²].",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
     ),
 )
 
@@ -548,61 +781,782 @@ DETECTIVES = (
 # 04.8
 
 
-def _additive(scores, axis=-1):
-    def function(Q, K, W_q, W_k, w):
-        S = scores((Q @ W_q)[..., :, None, :], (K @ W_k)[..., None, :, :], w)
-        return S, weights(S, axis=axis)
+def _unit(X):
+    length = np.sqrt((X * X).sum(axis=-1, keepdims=True))
+    return X / length, length
+
+
+def _through_length(dx, x, length):
+    return (dx - x * (x * dx).sum(axis=-1, keepdims=True)) / length
+
+
+def _cosine(back=_through_length, over=lambda T: T, dT_of=None, unit=_unit, other=lambda x, X: x, dK_of=None):
+    """The backward pass of cosine scores with one part replaced by a wrong one."""
+
+    def function(dS, Q, K, T):
+        (q, q_length), (k, k_length) = unit(Q), unit(K)
+        dq, dk = dS @ other(k, K) / over(T), dS.mT @ other(q, Q) / over(T)
+        dK = dK_of(dS, q, K, over(T)) if dK_of else back(dk, k, k_length)
+        S = q @ k.mT / T
+        return back(dq, q, q_length), dK, dT_of(dS, S, T) if dT_of else -(dS * S).sum() / T
 
     return function
 
 
-def _crossed(Q, K, W_q, W_k, w):
-    S = np.tanh((K @ W_k)[..., :, None, :] + (Q @ W_q)[..., None, :, :]) @ w
-    return S, weights(S)
+def _whole_length(X):
+    length = np.sqrt((X * X).sum())
+    return X / length, length
 
 
-ADDITIVE = (
+COSINE_EVERY = ("dQ", "dK", "batch", "long queries", "other sizes")
+COSINE_T = ("dT", "batch", "long queries", "other sizes")
+
+COSINES = (
     Mutant(
-        "no tanh",
-        _additive(lambda q, k, w: (q + k) @ w),
-        "tanh is missing: the score is then a part of q plus a part of k, and all queries get the same weights.",
+        "projection forgotten",
+        _cosine(back=lambda dx, x, length: dx / length),
+        "The length of q is treated as a constant: it is a function of q, and its derivative takes away the part of "
+        "the gradient that lies along q.",
         "4.3",
-        ("scores", "weights", "batch", "one query"),
+        COSINE_EVERY,
     ),
     Mutant(
-        "tanh of each",
-        _additive(lambda q, k, w: (np.tanh(q) + np.tanh(k)) @ w),
-        "tanh is applied to query and key before the sum: then they never meet, and all queries get the same weights.",
+        "length forgotten",
+        _cosine(back=lambda dx, x, length: dx - x * (x * dx).sum(axis=-1, keepdims=True)),
+        "The division by the length of the vector is missing: a long q turns less for the same push.",
         "4.3",
-        ("scores", "weights", "batch", "one query"),
+        COSINE_EVERY,
     ),
     Mutant(
-        "multiplied",
-        _additive(lambda q, k, w: np.tanh(q * k) @ w),
-        "Query and key are multiplied: additive alignment adds them inside tanh.",
+        "normalisation skipped",
+        _cosine(back=lambda dx, x, length: dx),
+        "These are the gradients of the unit vectors: one step is left, from q̂ = q / |q| back to q.",
         "4.3",
-        ("scores", "weights", "batch", "one query"),
+        COSINE_EVERY,
     ),
     Mutant(
-        "scaled",
-        _additive(lambda q, k, w: np.tanh(q + k) @ w / math.sqrt(w.size)),
-        "The scores are divided by the square root of the width: tanh keeps its terms within ±1, and the additive "
-        "score has no such factor.",
+        "length squared",
+        _cosine(back=lambda dx, x, length: (dx - x * (x * dx).sum(axis=-1, keepdims=True)) / length**2),
+        "The gradient is divided by |q|²: one factor 1/|q| is enough, if the projection is written with unit vectors.",
         "4.3",
-        ("scores", "weights", "batch", "one query"),
+        COSINE_EVERY,
     ),
     Mutant(
-        "keys as rows",
-        _crossed,
-        "S is transposed: rows are queries, columns are keys.",
+        "projected on q itself",
+        _cosine(
+            back=lambda dx, x, length: (dx - x * length * (x * length * dx).sum(axis=-1, keepdims=True)) / length
+        ),
+        "The part along q is taken with q as it is, so its length counts twice: use the unit vector q̂ in both places.",
+        "4.3",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "projected on q, half",
+        _cosine(back=lambda dx, x, length: (dx - x * length * (x * dx).sum(axis=-1, keepdims=True)) / length),
+        "The part along q has the direction of q but is too long: both factors of the projection are unit vectors.",
+        "4.3",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "one projection for all",
+        _cosine(back=lambda dx, x, length: (dx - x * (x * dx).sum()) / length),
+        "One sum over all rows is taken away from each: every row has a part along itself of its own.",
+        "4.3",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "dot products",
+        lambda dS, Q, K, T: (dS @ K / T, dS.mT @ Q / T, -(dS * (Q @ K.mT)).sum() / T**2),
+        "These are the gradients of Q Kᵀ / T: the rows were divided by their lengths before they met.",
+        "4.3",
+        (*COSINE_EVERY, "dT"),
+    ),
+    Mutant(
+        "projection added",
+        _cosine(back=lambda dx, x, length: (dx + x * (x * dx).sum(axis=-1, keepdims=True)) / length),
+        "The part along q is added: it has to be taken away, since a longer q gives the same score.",
+        "4.3",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "temperature forgotten",
+        _cosine(over=lambda T: 1.0),
+        "1/T is missing in dQ and dK: the cosines were divided by T on the way forward.",
+        "4.3",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "scale of dot products",
+        lambda dS, Q, K, T: _scaled_cosine(dS, Q, K, T),
+        "There is a factor 1/√d_k in the gradients: a cosine is at most 1 at any width, and these scores have no such "
+        "scale.",
+        "4.4",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "other side not of length one",
+        _cosine(other=lambda x, X: X),
+        "dQ is made from K, and dK from Q, as they came: the score has the unit vectors, so they belong there.",
+        "4.3",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "keys not of length one",
+        _cosine(dK_of=lambda dS, q, K, T: dS.mT @ q / T),
+        "dK ends at the unit keys: as with the queries, one step is left, through k̂ = k / |k|.",
+        "4.3",
+        ("dK", "batch", "long queries", "other sizes"),
+    ),
+    Mutant(
+        "one length for all",
+        _cosine(unit=_whole_length),
+        "One length is taken of the whole array: each row has a length of its own.",
+        "4.3",
+        (*COSINE_EVERY, "dT"),
+    ),
+    Mutant(
+        "sign of dT",
+        _cosine(dT_of=lambda dS, S, T: (dS * S).sum() / T),
+        "dT has the wrong sign: the derivative of 1/T is −1/T².",
+        "4.3",
+        COSINE_T,
+    ),
+    Mutant(
+        "T once",
+        _cosine(dT_of=lambda dS, S, T: -(dS * S).sum()),
+        "dT lacks a factor 1/T: dS/dT = −cosine/T² = −S/T.",
+        "4.3",
+        COSINE_T,
+    ),
+    Mutant(
+        "T three times",
+        _cosine(dT_of=lambda dS, S, T: -(dS * S).sum() / T**2),
+        "dT has a factor 1/T too many: S has one in it already.",
+        "4.3",
+        COSINE_T,
+    ),
+    Mutant(
+        "gradient of 1/T",
+        _cosine(dT_of=lambda dS, S, T: (dS * S).sum() * T),
+        "This is the gradient of 1/T, not that of T: multiply by −1/T².",
+        "4.3",
+        COSINE_T,
+    ),
+    Mutant(
+        "mean for dT",
+        _cosine(dT_of=lambda dS, S, T: -(dS * S).mean() / T),
+        "dT is a mean: one T serves all scores, so their gradients add.",
+        "4.3",
+        COSINE_T,
+    ),
+    Mutant(
+        "a temperature for each sequence",
+        _cosine(dT_of=lambda dS, S, T: -(dS * S).sum((-2, -1)) / T),
+        "dT has a number for each sequence: one T serves them all, so dT is one number, their sum.",
+        "4.3",
+        ("batch",),
+    ),
+)
+
+
+def _scaled_cosine(dS, Q, K, T):
+    dQ, dK, dT = _cosine()(dS, Q, K, T)
+    scale = math.sqrt(Q.shape[-1])
+    return dQ / scale, dK / scale, dT
+
+
+# 04.9
+
+
+def _odds(p):
+    return math.log(p / (1 - p))
+
+
+def _column(*numbers):
+    return np.array(numbers, dtype=float)[:, None]
+
+
+def _symmetric(p):
+    """Scores (x, 0; 0, 0): symmetric, with rows that sum to something else than their columns."""
+    return _column(1, 0), _column(_odds(p), 0)
+
+
+BLIND_EVERY = ("clear", "faint", "another weight")
+
+BLINDS = (
+    Mutant(
+        "width two",
+        lambda p: (math.sqrt(2) * _odds(p) * np.eye(2), np.eye(2)),
+        "Two tokens are right, but eight numbers are more than it takes: a width of one is enough.",
         "4.2",
-        ("scores", "weights", "batch", "one query"),
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "unit matrices",
+        lambda p: (np.eye(2), np.eye(2)),
+        "Two tokens are right, but the weights should reach p, and a width of one is enough.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "width two, without the scale",
+        lambda p: (_odds(p) * np.eye(2), np.eye(2)),
+        "Two tokens are right, but a width of one is enough; and with a width of two the scores are divided by √2.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "three tokens",
+        lambda p: ((_odds(p) + math.log(2)) * math.sqrt(3) * np.eye(3), np.eye(3)),
+        "Three tokens do it, but fewer do it as well.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "symmetric scores",
+        _symmetric,
+        "The scores are symmetric, and that is not enough: then the weights of one softmax are those of the other "
+        "transposed. Each row also has to be made of the same numbers as the others.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "one token",
+        lambda p: (_column(1), _column(1)),
+        "With one token the only weight is 1: the axes agree, but the largest weight is not p.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "all equal",
+        lambda p: (_column(0, 0), _column(0, 0)),
+        "All scores are equal: the axes agree, but all weights are 1/2.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "one key",
+        lambda p: (_column(1, -1), _column(1)),
+        "With one key every weight over the keys is 1. Where the weights agree, their sum counted by rows is n and by "
+        "columns is m: so there are as many keys as queries.",
+        "4.2",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "difference counted once",
+        lambda p: (math.sqrt(_odds(p)) * _column(1, -1), math.sqrt(_odds(p)) * _column(1, -1)),
+        "The scores are ± ln(p / (1 − p)), so the two scores of a row differ by twice that: it is the difference that "
+        "decides the weights.",
+        "4.1",
+        BLIND_EVERY,
+    ),
+    Mutant(
+        "p for the odds",
+        lambda p: (math.sqrt(p / 2) * _column(1, -1), math.sqrt(p / 2) * _column(1, -1)),
+        "The scores of a row differ by p: the weight p comes from a difference of ln(p / (1 − p)).",
+        "4.1",
+        BLIND_EVERY,
+    ),
+)
+
+# 04.10
+
+
+def _changed(higher=None, doubled=None, forbidden=None, twice=None):
+    def function(a, change, j):
+        gone = np.where(np.arange(a.size) == j, 0, a)
+        return {
+            "all higher": higher or (lambda a, j, gone: a.copy()),
+            "doubled": doubled or (lambda a, j, gone: a**2 / (a**2).sum()),
+            "forbidden": forbidden or (lambda a, j, gone: gone / gone.sum()),
+            "twice": twice or (lambda a, j, gone: np.append(a, a[j]) / (1 + a[j])),
+        }[change](a, j, gone)
+
+    return function
+
+
+CHANGED = (
+    Mutant(
+        "doubled is nothing",
+        _changed(doubled=lambda a, j, gone: a.copy()),
+        "The weights stay as they were: that is so if the same number is added to all scores. Doubled scores differ "
+        "twice as much.",
+        "4.5",
+        ("doubled",),
+    ),
+    Mutant(
+        "doubled weights",
+        _changed(doubled=lambda a, j, gone: 2 * a),
+        "The weights are doubled, and sum to 2: it is the scores that are doubled.",
+        "4.5",
+        ("doubled",),
+    ),
+    Mutant(
+        "squares that do not sum to one",
+        _changed(doubled=lambda a, j, gone: a**2),
+        "The weights are squared, which is right, but they do not sum to one any more: divide by their sum.",
+        "4.5",
+        ("doubled",),
+    ),
+    Mutant(
+        "softmax of the weights",
+        _changed(doubled=lambda a, j, gone: weights(2 * a)),
+        "The softmax is taken of 2 a: the scores are not the weights, but ln a, but for a number that is the same for "
+        "all keys.",
+        "4.1",
+        ("doubled",),
+    ),
+    Mutant(
+        "roots",
+        _changed(doubled=lambda a, j, gone: np.sqrt(a) / np.sqrt(a).sum()),
+        "These are the weights for half the scores, and they are flatter: doubled scores make them sharper.",
+        "4.1",
+        ("doubled",),
+    ),
+    Mutant(
+        "the hole stays",
+        _changed(forbidden=lambda a, j, gone: gone),
+        "The weight of key j is 0 and the others are as before: the key leaves the denominator too, so the others "
+        "share what it had.",
+        "4.7",
+        ("forbidden",),
+    ),
+    Mutant(
+        "shared out equally",
+        _changed(forbidden=lambda a, j, gone: np.where(gone > 0, gone + a[j] / (a.size - 1), 0)),
+        "Each of the other keys gets an equal part of what key j had: the ratios of their weights cannot change, "
+        "since their scores do not.",
+        "4.7",
+        ("forbidden",),
+    ),
+    Mutant(
+        "key left out",
+        _changed(forbidden=lambda a, j, gone: np.delete(gone, j) / gone.sum()),
+        "Key j is gone from the row: a forbidden key keeps its place, with weight 0.",
+        "4.7",
+        ("forbidden",),
+    ),
+    Mutant(
+        "score zero",
+        _changed(forbidden=lambda a, j, gone: np.where(gone > 0, a, 1 / a.size) / (gone.sum() + 1 / a.size)),
+        "Key j keeps a weight: a forbidden score is −∞, not 0.",
+        "4.7",
+        ("forbidden",),
+    ),
+    Mutant(
+        "halves",
+        _changed(twice=lambda a, j, gone: np.append(np.where(gone > 0, a, a[j] / 2), a[j] / 2)),
+        "The weight of key j is cut in halves: both copies have the old score, so together they draw more than one.",
+        "4.1",
+        ("twice", "another key"),
+    ),
+    Mutant(
+        "a copy that does not weigh",
+        _changed(twice=lambda a, j, gone: np.append(a, 0)),
+        "The copy has weight 0: it has the same score as key j, and so the same weight.",
+        "4.1",
+        ("twice", "another key"),
+    ),
+    Mutant(
+        "a sum above one",
+        _changed(twice=lambda a, j, gone: np.append(a, a[j])),
+        "The copy has the weight of key j, but the row sums to 1 + a_j: divide by that.",
+        "4.1",
+        ("twice", "another key"),
+    ),
+    Mutant(
+        "doubled weight of one key",
+        _changed(twice=lambda a, j, gone: np.where(gone > 0, a, 2 * a[j]) / (1 + a[j])),
+        "Key j has the weight of both copies: the copy stands at the end, as a key of its own.",
+        "4.1",
+        ("twice", "another key"),
+    ),
+    Mutant(
+        "higher is sharper",
+        _changed(higher=lambda a, j, gone: a**2 / (a**2).sum()),
+        "The weights change: a number that is added to all scores cancels in the softmax.",
+        "4.5",
+        ("all higher",),
+    ),
+)
+
+# 04.11
+
+
+def _circle(n, turns):
+    angle = 2 * np.pi * turns * np.arange(n) / n
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+def _on_circle(shift, strength, turns=1):
+    def function(n, p):
+        K = _circle(n, turns)
+        return strength(n, p) * np.roll(K, shift, axis=0), K
+
+    return function
+
+
+def _enough(n, p):
+    return 2 * n * n * math.log(n * p / (1 - p))
+
+
+def _line(n, p):
+    place = np.arange(n)
+    return np.stack([place - 1.0, np.ones(n)], axis=1) * _enough(n, p), np.stack([place * 1.0, np.zeros(n)], axis=1)
+
+
+def _one_hot(n, p):
+    return np.roll(np.eye(n), 1, axis=0) * _enough(n, p), np.eye(n)
+
+
+PREVIOUS_EVERY = ("five tokens", "a dozen", "a long text", "two tokens", "twenty tokens")
+LONGER = ("five tokens", "a dozen", "a long text", "twenty tokens")
+
+PREVIOUS = (
+    Mutant(
+        "next token",
+        _on_circle(-1, _enough),
+        "Every token looks at the one after it: the query of token i has to look like the key of token i − 1.",
+        "4.3",
+        LONGER,
+    ),
+    Mutant(
+        "itself",
+        _on_circle(0, _enough),
+        "Every token looks at itself: query and key of a token are alike. They need two different maps of its place.",
+        "4.3",
+        PREVIOUS_EVERY,
+    ),
+    Mutant(
+        "too weak",
+        _on_circle(1, lambda n, p: 1.0),
+        "Every token looks most at the one before it, but not by much: the scores are cosines over √2. Longer queries "
+        "make the softmax harder.",
+        "4.1",
+        LONGER,
+    ),
+    Mutant(
+        "two rivals far away",
+        _on_circle(1, lambda n, p: math.sqrt(2) * math.log((n - 1) * p / (1 - p))),
+        "The strength would do if all other cosines were 0: neighbours on the circle have nearly the same angle, and "
+        "the queries must be longer by 1 / (1 − cos(2π/n)).",
+        "4.1",
+        ("five tokens", "a dozen", "a long text", "twenty tokens"),
+    ),
+    Mutant(
+        "places on a line",
+        _line,
+        "The score grows with the place of the key, so every token looks at the last one (or at the first): on a "
+        "line, nothing in the middle is ever the largest.",
+        "4.2",
+        LONGER,
+    ),
+    Mutant(
+        "one direction a place",
+        _one_hot,
+        "Every place has a direction of its own, which takes n of them: two are enough, if places stand on a circle.",
+        "4.2",
+        LONGER,
+    ),
+    Mutant(
+        "twice round the circle",
+        _on_circle(1, _enough, turns=2),
+        "The places go round the circle twice, so that some come to lie on top of others, or between their neighbours.",
+        "4.3",
+        ("a dozen", "a long text", "two tokens", "twenty tokens"),
+    ),
+)
+
+# 04.12
+
+
+def _in_torch(weights_of):
+    def function(Q, K, V, mask):
+        return weights_of(Q @ K.mT / math.sqrt(Q.shape[-1]), mask) @ V
+
+    return function
+
+
+def _zero_afterwards(S, mask):
+    import torch
+
+    bias = torch.zeros(mask.shape, dtype=S.dtype).masked_fill(~mask, -math.inf)
+    return torch.where(mask.any(dim=-1, keepdim=True), torch.softmax(S + bias, dim=-1), 0.0)
+
+
+def _softmax(S):
+    import torch
+
+    return torch.softmax(S, dim=-1)
+
+
+def _no_scale(Q, K, V, mask):
+    return _tidy(Q @ K.mT, mask) @ V
+
+
+def _tidy(S, mask, low=-1e30):
+    return _softmax(S.masked_fill(~mask, low)) * mask.any(dim=-1, keepdim=True)
+
+
+def _of_width(width):
+    def function(Q, K, V, mask):
+        return _tidy(Q @ K.mT / width(Q, V), mask) @ V
+
+    return function
+
+
+def _detached(Q, K, V, mask):
+    return _tidy(Q @ K.mT / math.sqrt(Q.shape[-1]), mask).detach() @ V
+
+
+def _queries_compete(S, mask):
+    import torch
+
+    return torch.softmax(S.masked_fill(~mask, -1e30), dim=-2) * mask.any(dim=-1, keepdim=True)
+
+
+TORCH_EVERY = ("output", "gradients", "every query sees", "heads", "a mask for each sequence", "larger")
+TORCH_EMPTY = ("output", "gradients", "heads", "a mask for each sequence", "larger")
+TORCH_BACK = ("gradients", "heads", "a mask for each sequence", "larger")
+
+TORCH = (
+    Mutant(
+        "replaced afterwards",
+        _in_torch(_zero_afterwards),
+        "The nan is replaced after the softmax, so the output is right; but backward passes through the softmax of "
+        "the empty row all the same, and 0 · nan is nan. No nan may arise on the way: treat the row before.",
+        "4.7",
+        TORCH_BACK,
+    ),
+    Mutant(
+        "plain minus infinity",
+        _in_torch(lambda S, mask: _softmax(S.masked_fill(~mask, -math.inf))),
+        "With −∞ alone a row that has no key left is 0/0: its weights must be zero.",
+        "4.7",
+        TORCH_EMPTY,
+    ),
+    Mutant(
+        "large negative number",
+        _in_torch(lambda S, mask: _softmax(S.masked_fill(~mask, -1e9))),
+        "With −1e9 alone a row that has no key left becomes uniform: no nan, but it looks at everything it should not "
+        "see. Set its weights to zero as well.",
+        "4.7",
+        TORCH_EMPTY,
+    ),
+    Mutant(
+        "everything allowed",
+        _in_torch(lambda S, mask: _softmax(S.masked_fill(~(mask | ~mask.any(dim=-1, keepdim=True)), -math.inf))),
+        "The empty row may see every key, so there is no nan; but then its weights must be set to zero afterwards.",
+        "4.7",
+        TORCH_EMPTY,
+    ),
+    Mutant(
+        "mask inverted",
+        _in_torch(lambda S, mask: _tidy(S, ~mask)),
+        "The mask is read the wrong way round: True means that the query may attend to the key.",
+        "4.7",
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "mask after the softmax",
+        _in_torch(lambda S, mask: _softmax(S) * mask),
+        "The weights are set to zero after the softmax: rows no longer sum to one, and the hidden keys still act "
+        "through the denominator.",
+        "4.7",
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "scores multiplied by the mask",
+        _in_torch(lambda S, mask: _softmax(S * mask) * mask.any(dim=-1, keepdim=True)),
+        "Hidden scores are set to 0, and exp(0) is 1: they must be −∞ before the softmax.",
+        "4.7",
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "added mask",
+        _in_torch(lambda S, mask: _softmax(S + mask) * mask.any(dim=-1, keepdim=True)),
+        "The mask is added to the scores as a number, 1 for True and 0 for False: only a mask of numbers, 0 and −∞, "
+        "is added.",
+        "4.7",
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "no scale",
+        _no_scale,
+        "This is what you get when the scores are not divided by √d_k.",
+        "4.4",
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "divided by sqrt(d_v)",
+        _of_width(lambda Q, V: math.sqrt(V.shape[-1])),
+        "The scores are divided by √d_v: the width of the values has no part in q · k.",
+        "4.4",
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "divided by d_k",
+        _of_width(lambda Q, V: Q.shape[-1]),
+        "The scores are divided by d_k: their standard deviation is √d_k.",
+        "4.4",
+        TORCH_EVERY,
     ),
     Mutant(
         "softmax over the queries",
-        _additive(lambda q, k, w: np.tanh(q + k) @ w, axis=-2),
-        "The scores are right, but the softmax runs over the queries: the keys compete, so the rows of A sum to one.",
+        _in_torch(_queries_compete),
+        "The softmax runs over the queries: it is the keys that compete for a query.",
         "4.2",
-        ("weights", "batch", "one query"),
+        TORCH_EVERY,
+    ),
+    Mutant(
+        "weights detached",
+        _detached,
+        "The output is right, but the weights were cut off from autograd: no gradient reaches Q and K.",
+        "4.6",
+        ("gradients", "every query sees", "heads", "a mask for each sequence", "larger"),
+    ),
+)
+
+# 04.13
+
+
+def _entropies(H_of=None, slope_of=None):
+    def function(S, beta):
+        X = beta * (S - S.max(axis=-1, keepdims=True))
+        A = weights(X)
+        H = np.log(np.exp(X).sum(axis=-1)) - (A * X).sum(axis=-1)
+        mean = (A * S).sum(axis=-1, keepdims=True)
+        variance = (A * (S - mean) ** 2).sum(axis=-1)
+        return H_of(A, H) if H_of else H, slope_of(S, A, beta, variance) if slope_of else -beta * variance
+
+    return function
+
+
+def _nan_from_zero(S, beta):
+    A = weights(beta * S)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        H = -(A * np.log(A)).sum(axis=-1)
+    return H, _entropies()(S, beta)[1]
+
+
+def _no_maximum(S, beta):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        E = np.exp(beta * S)
+        A = E / E.sum(axis=-1, keepdims=True)
+        mean = (A * S).sum(axis=-1, keepdims=True)
+        H = np.log(E.sum(axis=-1)) - beta * mean[..., 0]
+    return H, -beta * (A * (S - mean) ** 2).sum(axis=-1)
+
+
+SLOPES = ("slope", "batch", "sharp", "other rows")
+HEIGHTS = ("entropy", "batch", "sharp", "equal weights", "other rows")
+
+ENTROPIES = (
+    Mutant(
+        "plain variance",
+        _entropies(slope_of=lambda S, A, beta, variance: -beta * S.var(axis=-1)),
+        "The variance of the scores is taken with equal weights: each score counts with its own weight a.",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "beta forgotten",
+        _entropies(slope_of=lambda S, A, beta, variance: -variance),
+        "The factor β is missing: at β = 0 all weights are equal, the entropy is at its top, and its slope is 0.",
+        "4.5",
+        (*SLOPES, "equal weights"),
+    ),
+    Mutant(
+        "beta squared",
+        _entropies(slope_of=lambda S, A, beta, variance: -(beta**2) * variance),
+        "The slope is −β² times the variance, which is the slope along ln β: by β itself it is −β Var(s).",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "sign",
+        _entropies(slope_of=lambda S, A, beta, variance: beta * variance),
+        "The slope is positive: a larger β makes the weights sharper, and the entropy smaller.",
+        "4.4",
+        SLOPES,
+    ),
+    Mutant(
+        "not centred",
+        _entropies(slope_of=lambda S, A, beta, variance: -beta * (A * S * S).sum(axis=-1)),
+        "The mean of s² is taken without the square of the mean: a number added to all scores would change the slope.",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "spread around the plain mean",
+        _entropies(slope_of=lambda S, A, beta, variance: -beta * (A * (S - S.mean(-1, keepdims=True)) ** 2).sum(-1)),
+        "The squares are weighted, but taken around the plain mean of the scores: it is their mean under the weights.",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "derivative by the weights",
+        _entropies(slope_of=lambda S, A, beta, variance: -(A * (np.log(np.maximum(A, 1e-300)) + 1)).sum(-1)),
+        "This is −Σ a (ln a + 1): ln a + 1 is the derivative of a ln a by a, and what is left is how a moves with β, "
+        "which is a (s − mean).",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "square root",
+        _entropies(slope_of=lambda S, A, beta, variance: -beta * np.sqrt(variance)),
+        "The slope has the standard deviation of the scores: it is their variance that comes out.",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "by the temperature",
+        _entropies(slope_of=lambda S, A, beta, variance: beta**3 * variance),
+        "This is the derivative by T = 1/β: the question asks for that by β.",
+        "4.1",
+        SLOPES,
+    ),
+    Mutant(
+        "summed over the keys",
+        _entropies(slope_of=lambda S, A, beta, variance: -variance * beta * A.shape[-1]),
+        "The slope is a sum over the keys of something that is a mean already: each key counts with its weight a.",
+        "4.5",
+        SLOPES,
+    ),
+    Mutant(
+        "bits",
+        _entropies(H_of=lambda A, H: H / math.log(2)),
+        "The entropy is in bits: the logarithm here is the natural one.",
+        "4.4",
+        HEIGHTS,
+    ),
+    Mutant(
+        "sign of the entropy",
+        _entropies(H_of=lambda A, H: -H),
+        "The entropy is negative: the logarithm of a weight is at most 0, so the sum needs a minus sign.",
+        "4.4",
+        HEIGHTS,
+    ),
+    Mutant(
+        "mean for the entropy",
+        _entropies(H_of=lambda A, H: H / A.shape[-1]),
+        "The entropy is divided by the number of keys: −ln a is averaged under the weights a, which sum to one "
+        "already.",
+        "4.4",
+        HEIGHTS,
+    ),
+    Mutant(
+        "nan from zero",
+        _nan_from_zero,
+        "A weight that underflows to 0 gives 0 · ln 0 = nan. Take ln a = βs − L from the scores, which stays finite.",
+        "4.5",
+        ("sharp",),
+    ),
+    Mutant(
+        "overflow",
+        _no_maximum,
+        "exp of a large score overflows: subtract the largest score of each row first.",
+        "4.5",
+        ("sharp",),
     ),
 )

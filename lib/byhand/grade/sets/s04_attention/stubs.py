@@ -19,12 +19,12 @@ def softmax_vjp(dA, A):
     ...
 
 
-def attention_gradients(dO, Q, K, V, A):
-    """Backward of O = A V with A = softmax(Q Kᵀ / √d_k), where A is kept from
-    the forward pass.
+def sink_gradients(dO, Q, K, V, A):
+    """Backward of attention with a sink of score b:
+    a_ij = exp(s_ij) / (exp(b) + Σ_l exp(s_il)), S = Q Kᵀ / √d_k, O = A V.
 
     Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v), A (*B, n, m), dO
-    (*B, n, d_v).  Returns dQ, dK, dV.
+    (*B, n, d_v).  Returns dQ, dK, dV, and db, one number.
     """
     ...
 
@@ -47,11 +47,11 @@ def scores_of_rank(n, d_k, r):
     ...
 
 
-def score_variance(d, mean_q, var_q, mean_k, var_k):
-    """Variance of q · k for vectors of d entries, all 2d of them independent.
+def related_score(d_k, rho, fourth):
+    """Mean and variance of s = q · k / √d_k, where k = ρ q + √(1 − ρ²) z.
 
-    Each entry of q has mean mean_q and variance var_q, each entry of k has
-    mean_k and var_k.
+    All entries of q and z are independent, with mean 0, variance 1, third
+    moment 0 and fourth moment E[q⁴] = fourth.  Returns two numbers.
     """
     ...
 
@@ -66,11 +66,52 @@ def diagnose(Q, K, A, d_model):
     ...
 
 
-def additive_weights(Q, K, W_q, W_k, w):
-    """Additive alignment: the score of query i and key j is
-    w · tanh(q_i W_q + k_j W_k).
+def cosine_gradients(dS, Q, K, T):
+    """Backward of S = Q̂ K̂ᵀ / T, where the rows of Q̂ and K̂ are those of Q
+    and K, each divided by its length.
 
-    Q (*B, n, d_q), K (*B, m, d_k), W_q (d_q, h), W_k (d_k, h), w (h,).
-    Returns the scores S (*B, n, m) and A = softmax(S) over the keys.
+    Q (*B, n, d_k), K (*B, m, d_k), dS (*B, n, m); T is one number.
+    Returns dQ, dK, and dT, one number.
+    """
+    ...
+
+
+def blind_test(p):
+    """Q (n, d_k) and K (m, d_k), made of as few numbers as can be, for which
+    softmax over the keys and softmax over the queries give the same weights,
+    and the largest weight is p (0.5 < p < 1).
+    """
+    ...
+
+
+def after_change(a, change, j):
+    """The weights of one query after a change, from its weights a (m,) alone.
+
+    change is "all higher", "doubled", "forbidden" or "twice"; the last two
+    concern key j, counted from 0.
+    """
+    ...
+
+
+def previous_token(n, p):
+    """Q and K, both (n, 2), such that every token but token 0 gives at least
+    the weight p to the token before it.
+    """
+    ...
+
+
+def attention_without_nan(Q, K, V, mask):
+    """Attention in PyTorch under a boolean mask (True = may attend).
+
+    Q (*B, n, d_k), K (*B, m, d_k), V (*B, m, d_v); mask broadcasts to
+    (*B, n, m).  Returns O (*B, n, d_v), through which autograd can go back.
+    """
+    ...
+
+
+def entropy_slope(S, beta):
+    """Entropy of the weights softmax(beta S), and its derivative by beta.
+
+    S (*B, m), beta is one number.  Returns H (*B) and slope (*B).
     """
     ...
