@@ -1,5 +1,6 @@
 """What holds for every test and every notebook that pytest runs. Loaded before anything imports byhand."""
 
+import gc
 import os
 import re
 import signal
@@ -11,14 +12,17 @@ from pathlib import Path
 import jaxtyping
 import pytest
 from hypothesis import settings
-from nbval.kernel import RunningKernel
-from nbval.plugin import IPyNbCell, coalesce_streams
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "tools"))
 pytest.register_assert_rewrite("specs", "invariants", "twins")  # a red proof shows what it compared
 
-from run_notebooks import KERNEL_ENV  # noqa: E402  (tools/ is on the path only now)
+import fewer_formats  # noqa: E402, F401  (tools/ is on the path only now; this one before all that reads notebooks)
+import nbval.plugin  # noqa: E402
+import shape_checks  # noqa: E402
+from nbval.kernel import RunningKernel  # noqa: E402
+from nbval.plugin import IPyNbCell, coalesce_streams  # noqa: E402
+from run_notebooks import KERNEL_ENV  # noqa: E402
 from same_output import keep_same, slack  # noqa: E402
 
 # Notebooks run under nbval as `make run` ran them: the same variables, no one's own IPython settings, figures inline.
@@ -26,11 +30,11 @@ PROFILE = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=T
 os.environ.update(KERNEL_ENV, IPYTHONDIR=PROFILE.name)
 os.environ.pop("MPLBACKEND", None)
 
-# Shapes are law while tests run. The hook puts @jaxtyped(typechecker=beartype) on every function and dataclass of
-# byhand, at import, in this process only: the kernels of notebooks run the library as a reader has it.
+# Shapes are law while tests run. The hook holds every function and dataclass of byhand to its annotations, from its
+# import on, in this process only: the kernels of notebooks run the library as a reader has it.
 # inspect.unwrap(function) gets at the function as it was written; the fixture as_shipped switches the check off.
 assert not any(name.split(".")[0] == "byhand" for name in sys.modules), "byhand was imported before the hook"
-jaxtyping.install_import_hook("byhand", "beartype.beartype")
+shape_checks.install("byhand")
 
 
 @pytest.fixture
@@ -65,7 +69,10 @@ def compare_outputs(self, test, ref, skip_compare=None):
 IPyNbCell.compare_outputs = compare_outputs
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser, pluginmanager):
+    # pyproject.toml leaves nbval to this file: pytest by itself would import it before fewer_formats.
+    if pluginmanager.unblock("nbval") or not pluginmanager.has_plugin("nbval"):
+        pluginmanager.register(nbval.plugin, "nbval")
     parser.addoption("--stem", action="append", metavar="STEM", help="only the proofs of tests/specs/STEM.py")
 
 
@@ -117,6 +124,18 @@ def pytest_xdist_make_scheduler(config, log):
             return together(nodeid)
 
     return Together(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests stay. To look among them for garbage, again and again, takes a quarter of the time of a
+    collection, and afterwards a good part of every test that makes many objects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

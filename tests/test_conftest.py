@@ -10,8 +10,10 @@ import byhand.np.attention
 import byhand.pt.attention
 import numpy as np
 import pytest
+import shape_checks
 import torch
-from jaxtyping import TypeCheckError
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import Float, TypeCheckError
 from nbval.kernel import RunningKernel
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,6 +40,43 @@ def test_unwrap_finds_the_function_as_written(function, zeros):
 def test_as_shipped_switches_the_check_off(function, zeros, as_shipped):
     with pytest.raises(ValueError, match="K"):  # the library's own words
         function(zeros((2, 3)), zeros((4, 5)), zeros((4, 2)))
+
+
+def shaped(x: Float[np.ndarray, " n"], keep: bool = True) -> Float[np.ndarray, " n"]:
+    return x if keep else x[:-1]
+
+
+def plain(n: int, name: str = "") -> int:
+    return n if not name else name
+
+
+@pytest.mark.parametrize(("function", "right", "wrong", "error"), [
+    (shaped, (np.zeros(3), True), [(np.zeros((3, 1)), True), (np.zeros(3), False)], TypeCheckError),
+    (plain, (3, ""), [("3", ""), (3, "three")], BeartypeCallHintViolation),
+])
+def test_arguments_and_results_are_held_with_and_without_a_shape(function, right, wrong, error, as_shipped):
+    held = shape_checks.held(function)
+    for arguments in (right, *wrong):
+        held(*arguments)
+    shape_checks.config.update("jaxtyping_disable", False)
+    held(*right)
+    for arguments in wrong:  # the second of them comes back wrong
+        with pytest.raises(error):
+            held(*arguments)
+
+
+def test_every_annotated_function_is_held_and_no_other():
+    """Of the modules that are imported here, those of byhand.check among them; a function inside of one, when made."""
+    seen = 0
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "byhand" and module.__name__ == name:
+            for function in vars(module).values():
+                if inspect.isfunction(function) and function.__module__ == name:
+                    bare = inspect.unwrap(function)
+                    inner = function.__wrapped__ if hasattr(function, "__checked__") else function
+                    assert (inner is not bare) == bool(bare.__annotations__), f"{name}.{bare.__name__}"
+                    seen += inner is not bare
+    assert seen > 90
 
 
 def test_other_processes_run_the_library_as_a_reader_has_it():
@@ -75,6 +114,15 @@ def test_a_stem_alone_is_collected():
     assert {line.partition("::")[0] for line in named} == {"tests/test_proofs.py", "tests/test_source_map.py"}
     proofs = [line for line in named if "test_proofs" in line]
     assert any("np._erf" in line for line in proofs) and not any("norm" in line or "NOTSET" in line for line in proofs)
+
+
+def test_notebooks_are_checked_without_the_grammars_of_addresses(request):
+    ask = ("import sys; sys.path.insert(0, 'tools'); import fewer_formats, nbformat; nb = nbformat.v4.new_notebook()\n"
+           "nbformat.validate(nb); nb.cells = 3\n"
+           "try: nbformat.validate(nb)\nexcept nbformat.ValidationError: print('lark' in sys.modules)")
+    said = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["False"]
+    assert request.config.pluginmanager.get_plugin("nbval").__name__ == "nbval.plugin"
 
 
 def test_nbval_stores_history_so_that_a_semicolon_hides():

@@ -24,6 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import fewer_formats  # noqa: F401  (before all that imports nbformat)
 import jupytext
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
