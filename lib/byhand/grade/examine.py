@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .judge import Verdict, finish, judge, recognise, two_mistakes
+from .limits import Heard
 from .model import DISPLAY, Case, Mutant, Question, make_inputs
 from .run import run
 
@@ -52,29 +53,36 @@ class Report:
 def examine(question, answer, expected, cases=None, key=DISPLAY, order=None):
     """Run the cases; `expected(case)` gives the right arrays.  A failed case spares those that need it, and the open
     ones that guard it.  The order is drawn anew, or from the seed `order`: an answer cannot know which case it meets.
+    What is said does not depend on it: where one case meets the limit of time, none that stands after it counts.
     """
     cases = question.public if cases is None else cases
-    verdicts, failed, results = {}, {}, {}  # failed: the case to mend first, by the name of each that went wrong
-    too_late = ""  # the case that met the limit of time; the others are then not run
-    for case in _an_order(cases, random.Random(order)):
-        blame = too_late or next((failed[name] for name in _before(case) if name in failed), "")
-        if blame:
-            failed[case.name] = blame
-            verdicts[case.name] = Verdict("not run", blame)
-            continue
-        inputs = make_inputs(question, case, key)
-        result = finish(question, inputs, run(answer, inputs, question))
-        verdicts[case.name] = judge(question, case, result, expected(case))
-        if not verdicts[case.name].ok:
-            failed[case.name] = case.name
-        if result.kind == "late":
-            too_late = case.name
-        results[case.name] = (case, verdicts[case.name], result, inputs)
-    ran = [results[case.name] for case in cases if case.name in results]
-    known = _known_mistakes(question, ran, expected) if failed else {}
+    ran, failed, heard = {}, {}, Heard()  # failed: the case to mend first, by the name of each that went wrong
+    end, waiting = len(cases), _an_order(cases, random.Random(order))
+    try:
+        while waiting:
+            case = waiting.pop(0)
+            if blame := next((failed[name] for name in _before(case) if name in failed), ""):
+                failed[case.name] = blame
+                continue
+            inputs = make_inputs(question, case, key)
+            with heard.case(case.name):
+                result = run(answer, inputs, question)
+            result = finish(question, inputs, result)
+            verdict = judge(question, case, result, expected(case))
+            ran[case.name] = (case, verdict, result, inputs)
+            if not verdict.ok:
+                failed[case.name] = case.name
+            if result.kind == "late":
+                end = cases.index(case)
+                waiting = [case for case in cases[:end] if case in waiting]
+    finally:
+        heard.say([case.name for case in cases])
+    failed |= {case.name: cases[end].name for case in cases[end + 1 :]}
+    ran = {case.name: ran[case.name] for case in cases[: end + 1] if case.name in ran}
+    known = _known_mistakes(question, list(ran.values()), expected) if failed else {}
     return tuple(
-        Outcome(case, verdicts[case.name], given=_shapes(results[case.name][3]) if case.name in results else "",
-                **known.get(case.name, {}))
+        Outcome(case, ran[case.name][1], given=_shapes(ran[case.name][3]), **known.get(case.name, {}))
+        if case.name in ran else Outcome(case, Verdict("not run", failed[case.name]))
         for case in cases
     )
 
@@ -103,13 +111,11 @@ def _known_mistakes(question, results, expected):
     found = {}
     for c, hit in enumerate(recognise(question, cases, mine, theirs, verdicts)):
         if hit is not None:
-            found[cases[c].name] = {"mutant": question.mutants[hit[0]], "sure": hit[1]}
-    for c, (case, verdict) in enumerate(zip(cases, verdicts, strict=True)):
-        if verdict.kind == "wrong" and case.name not in found:
-            pair = two_mistakes(question, case, mine[c], [row[c] for row in theirs], expected(case))
-            if pair:
-                found[case.name] = {"mutant": question.mutants[pair[0]], "second": question.mutants[pair[1]]}
-    return found
+            found[c] = {"mutant": question.mutants[hit[0]], "sure": hit[1]}
+    if any(verdict.kind == "wrong" and c not in found for c, verdict in enumerate(verdicts)):
+        for c, (a, b) in two_mistakes(question, cases, mine, theirs, verdicts, list(map(expected, cases))).items():
+            found.setdefault(c, {"mutant": question.mutants[a], "second": question.mutants[b]})
+    return {cases[c].name: known for c, known in found.items()}
 
 
 def score(question, outcomes):
@@ -140,11 +146,11 @@ def _lines(report):
         lines.append(f"  {'ok  ' if o.verdict.ok else 'FAIL'}  {o.case.name:<{width}}  {about}".rstrip())
         text = {"not attempted": "returned None"}.get(o.verdict.kind, o.verdict.text)
         lines += [" " * 8 + line for line in text.splitlines()]
-        if o.mutant and not o.second and o.mutant in told:
-            lines.append(f"        The same mistake as in '{told[o.mutant]}'.")
+        if (o.mutant, o.second) in told:
+            mistakes = "two mistakes" if o.second else "mistake"
+            lines.append(f"        The same {mistakes} as in '{told[o.mutant, o.second]}'.")
         elif o.mutant:
-            if not o.second:
-                told[o.mutant] = o.case.name
+            told[o.mutant, o.second] = o.case.name
             doubt = "" if o.sure else "In this case it looks like this: "
             doubt = "Two mistakes together give these numbers. " if o.second else doubt
             for mutant in (o.mutant, o.second) if o.second else (o.mutant,):

@@ -10,7 +10,6 @@ import sys
 from . import memory
 from .examine import Report, examine
 from .forbid import forbidden, names_of
-from .limits import capped_output
 from .model import make_inputs
 from .run import blank, copied
 from .sets import SETS, all_questions, expected_arrays, questions_of
@@ -37,8 +36,7 @@ def check(answer, obj=None):
         question = find(answer.__name__)
     else:
         raise ValueError('this answer has no name; give the id of the exercise as well: check("04.1", answer)')
-    with capped_output():
-        report = _report(question, answer)
+    report = _report(question, answer)
     if report.attempted:
         memory.keep(question.id, points=report.points, tries=1)
     if _in_a_script(sys._getframe(1).f_globals):
@@ -79,7 +77,8 @@ def solution(key):
     record, last = memory.recall().get(question.id, memory.Record()), len(question.hints)
     full = (record.points or 0) >= question.points
     if not full and (record.hints < last or not record.tries):
-        left = [] if record.hints >= last else [f"{last - record.hints} of {last} hints are not read yet"]
+        unread = last - record.hints
+        left = [f"{unread} of {last} hints {'is' if unread == 1 else 'are'} not read yet"] if unread > 0 else []
         left += [] if record.tries else ["no answer of yours was checked yet"]
         return Page(f"{question.id}: the solution opens after full marks, or after all hints and a try of your own; "
                     f"{', and '.join(left)}.")
@@ -88,11 +87,11 @@ def solution(key):
 
 def summary(set_id=None):
     """Print the best points of every exercise of a set ("04"), or of every set; they are kept on this machine."""
-    if set_id is None:
-        return _summary_of_the_course()
-    if set_id not in SETS:
+    if set_id is not None and set_id not in SETS:
         raise ValueError(f"no set is called {set_id!r}; the sets are {', '.join(SETS)}")
     records = memory.recall()
+    if set_id is None:
+        return _summary_of_the_course(records)
     total, questions = 0, questions_of(set_id)
     for q in questions:
         record = records.get(q.id, memory.Record())
@@ -102,14 +101,14 @@ def summary(set_id=None):
     print(f"total {total} / {sum(q.points for q in questions)}")
 
 
-def _summary_of_the_course():
-    records, total, most = memory.recall(), 0, 0
+def _summary_of_the_course(records):
+    total, most = 0, 0
     for set_id, folder in SETS.items():
         questions = questions_of(set_id)
-        mine = {q: records[q.id] for q in questions if q.id in records and records[q.id].points is not None}
-        points = sum(min(record.points, q.points) for q, record in mine.items())
+        mine = [(q, records[q.id]) for q in questions if q.id in records and records[q.id].points is not None]
+        points = sum(min(record.points, q.points) for q, record in mine)
         full = sum(q.points for q in questions)
-        day = max((record.day for record in mine.values()), default="")
+        day = max((record.day for _, record in mine), default="")
         print(f"{set_id}  {points:>3} / {full:>3}  {len(mine):>2} of {len(questions):>2} begun  {day or ' ' * 10}  "
               f"{folder[4:]}")
         total, most = total + points, most + full

@@ -3,14 +3,22 @@
 They keep an endless loop from taking the notebook with it.  They are no wall against an answer that means harm.
 """
 
+import _thread
 import contextlib
 import ctypes
+import io
+import math
 import signal
 import sys
 import threading
+import time
 
-LETTERS = 20_000  # an answer may print this many in one check
-AGAIN = 0.2  # seconds until an answer that swallowed the exception meets the next one
+LETTERS = 10_000  # an answer may print this many in one case
+AGAIN, OFTEN = 0.2, 1e-4  # seconds until an answer that swallowed the exception meets the next; halved down to OFTEN
+
+# Bound now: an answer that patches time.sleep or signal.setitimer later changes nothing here.
+_now, _sleep = time.monotonic, time.sleep
+_arm, _set = getattr(signal, "setitimer", None), signal.signal
 
 
 class TimeUp(BaseException):
@@ -25,67 +33,101 @@ def time_limit(seconds):
     exception that Python delivers before its next instruction.
     """
     main = threading.current_thread() is threading.main_thread()
-    with (_by_signal if main and hasattr(signal, "setitimer") else _by_exception)(seconds):
+    with (_by_signal if main and _arm else _by_exception)(seconds):
         yield
 
 
 @contextlib.contextmanager
 def _by_signal(seconds):
-    def stop(number, frame):
-        raise TimeUp
+    wait = AGAIN
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+    def stop(number, frame):
+        nonlocal wait
+        _arm(signal.ITIMER_REAL, wait)
+        wait = max(wait / 2, OFTEN)
+        if frame is None or frame.f_code.co_filename not in _ON_THE_WAY_OUT:
+            raise TimeUp
+
+    start = _now()
+    left, interval = _arm(signal.ITIMER_REAL, 0)  # of a limit around this one: the nearer end counts
+    before = _set(signal.SIGALRM, stop)
     try:
+        _arm(signal.ITIMER_REAL, min(seconds, left or math.inf))
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        _arm(signal.ITIMER_REAL, 0)
+        _set(signal.SIGALRM, signal.SIG_DFL if before is None else before)
+        if left:
+            _arm(signal.ITIMER_REAL, max(left - (_now() - start), 1e-6), interval)
 
 
 @contextlib.contextmanager
 def _by_exception(seconds):
-    thread, left = ctypes.c_ulong(threading.get_ident()), threading.Event()
-    lock = threading.Lock()
+    # Bare locks: a call of threading's own code, written in Python, could be interrupted in its middle.
+    thread, bell, working = threading.get_ident(), _thread.allocate_lock(), _thread.allocate_lock()
+
+    def send(error):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
 
     def watch():
-        wait = seconds
-        while not left.wait(wait):
-            with lock:
-                if not left.is_set():
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeUp))
-            wait = AGAIN
+        wait, then = seconds, AGAIN
+        while not bell.acquire(timeout=wait):
+            frame = sys._current_frames().get(thread)
+            if frame and frame.f_code.co_filename not in _ON_THE_WAY_OUT:
+                send(ctypes.py_object(TimeUp))
+            wait, then = then, max(then / 2, OFTEN)
+        working.release()
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    bell.acquire()
+    working.acquire()
+    _thread.start_new_thread(watch, ())
     try:
         yield
     finally:
-        with lock:
-            left.set()
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that is under way
-        watcher.join()
+        while True:  # one that is delivered here all the same must not leave the watcher at work
+            try:
+                if bell.locked():
+                    bell.release()
+                while working.locked():
+                    _sleep(OFTEN)
+                send(None)  # one that is under way
+                break
+            except TimeUp:
+                pass
 
 
-class Capped:
-    """A stream that passes on a number of letters, says so, and drops the rest."""
+_ON_THE_WAY_OUT = tuple(f.__code__.co_filename for f in (contextlib.contextmanager, time_limit.__wrapped__))
 
-    def __init__(self, stream, letters=LETTERS):
-        self.stream, self.left = stream, letters
+
+class Heard:
+    """What answers print, case by case: `print` goes here while a case runs, and `say` gives it to the notebook."""
+
+    def __init__(self, letters=LETTERS):
+        self.letters, self.texts = letters, {}
+
+    @contextlib.contextmanager
+    def case(self, name):
+        sink = self.texts[name] = _Sink(self.letters)
+        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+            yield
+
+    def say(self, names):
+        for sink in (self.texts[name] for name in names if name in self.texts):
+            sys.stdout.write("".join(sink.parts))
+            if sink.left < 0:
+                most = f"an answer may print {self.letters:,} letters in one case"
+                sys.stdout.write(f"\n… {most}; the rest is left out\n")
+
+
+class _Sink(io.TextIOBase):
+    def __init__(self, letters):
+        self.left, self.parts = letters, []
+
+    def writable(self):
+        return True
 
     def write(self, text):
         if self.left > 0:
-            self.stream.write(text[: self.left])
-            if len(text) >= self.left:
-                self.stream.write(f"\n… an answer may print {LETTERS:,} letters in one check; the rest is left out\n")
+            self.parts.append(str(text[: self.left]))
         self.left -= len(text)
         return len(text)
-
-    def __getattr__(self, name):
-        return getattr(self.stream, name)
-
-
-@contextlib.contextmanager
-def capped_output():
-    with contextlib.redirect_stdout(Capped(sys.stdout)), contextlib.redirect_stderr(Capped(sys.stderr)):
-        yield
