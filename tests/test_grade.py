@@ -405,6 +405,17 @@ def test_message(fault):
     assert ("This is 3 X" in text) == (fault == "known")
 
 
+def test_of_many_inputs_the_first_shapes_are_shown_and_the_others_counted():
+    def many(rng):
+        return make_pair(rng) | {f"W_{k}": rng.normal(size=(3, 4)) for k in range(12)}
+
+    question = replace(TOY, cases=(Case("values", many, "many arrays", 2),), mutants=())
+    outcomes = examine(question, lambda X, y, *rest: (X, y), lambda case: (np.ones((3, 4)), np.ones(4)))
+    (line,) = (line for line in repr(Report(question, outcomes)).splitlines() if "FAIL" in line)
+    assert line.endswith("and 6 more") and "X (3, 4)  y (4,)  W_0 (3, 4)" in line and len(line) < 120
+    assert examine_module._shapes(make_pair(np.random.default_rng(0))) == "X (3, 4)  y (4,)"
+
+
 def test_right_answer_gets_full_marks():
     report = toy_report(right_pair)
     assert (report.points, report.max_points, report.passed) == (3, 3, True)

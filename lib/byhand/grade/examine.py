@@ -125,8 +125,14 @@ def score(question, outcomes):
     return sum(case.points for case in question.public if case.name in passed and case.name not in lost)
 
 
-def _shapes(inputs):
-    return "  ".join(f"{name} {value.shape}" for name, value in inputs.items() if isinstance(value, np.ndarray))
+def _shapes(inputs, most=90):
+    """The shapes of the inputs on one line: of many arrays the first, and how many more there are."""
+    shapes = [f"{name} {value.shape}" for name, value in inputs.items() if isinstance(value, np.ndarray)]
+    shown = len(shapes)
+    while shown > 1 and len("  ".join(shapes[:shown])) > most:
+        shown -= 1
+    rest = [f"and {len(shapes) - shown} more"] if shown < len(shapes) else []
+    return "  ".join(shapes[:shown] + rest)
 
 
 def _lines(report):

@@ -3,16 +3,19 @@
 import math
 
 import numpy as np
+import torch
 
 
 def _gate(X, name):
     """S and S'."""
-    if name == "relu":
-        return np.where(X > 0, 1.0, 0.0), np.zeros_like(X)
-    c, a = math.sqrt(2 / math.pi), 0.044715
-    inner, slope = (X, 1.0) if name == "silu" else (2 * c * (X + a * X**3), 2 * c * (1 + 3 * a * X**2))
-    S = np.exp(-np.logaddexp(0, -inner))
-    return S, S * (1 - S) * slope
+    logistic = np.exp(-np.logaddexp(0, -1.702 * X if name == "quick" else -X))
+    if name == "quick":
+        return logistic, 1.702 * logistic * (1 - logistic)
+    if name == "hard":
+        S = np.minimum(np.maximum(X / 6 + 0.5, 0), 1)
+        return S, np.where((S > 0) & (S < 1), 1 / 6, 0.0)
+    S = np.tanh(np.logaddexp(0, X))
+    return S, logistic * (1 - S) * (1 + S)
 
 
 def gate_gradient(dY, X, name):
@@ -22,7 +25,8 @@ def gate_gradient(dY, X, name):
 
 def swiglu_gradients(dY, X, W_g, W_1, W_2):
     inner, U = X @ W_g, X @ W_1
-    S, slope = _gate(inner, "silu")
+    S = np.exp(-np.logaddexp(0, -inner))
+    slope = S * (1 - S)
     dH = np.einsum("...d,fd->...f", dY, W_2)
     dU = dH * inner * S
     dinner = dH * U * (S + inner * slope)
@@ -41,9 +45,9 @@ def feed_forward(X, W_1, b_1, W_2, b_2):
     return np.einsum("bfn,fd->bdn", H, W_2) + b_2[:, None]
 
 
-def dropout_gradients(dY, X, keep, p):
-    factor = np.where(keep, 1 / (1 - p), 0.0)
-    return X * factor, dY * factor
+def drop_branch(dY, X, F, keep, p, training):
+    factor = np.where(keep, 1 / (1 - p), 0.0) if training else np.ones(len(X))
+    return X + np.einsum("b,bnd->bnd", factor, F), dY, np.einsum("b,bnd->bnd", factor, dY)
 
 
 def _norm(x, gamma, beta):
@@ -90,38 +94,76 @@ def _feed_back(dF, cache, p):
 
 
 def block_gradients(dY, X, params, wiring):
-    p, caches, grads = params, [], {}
+    p, caches, grads, stream = params, [], {}, X
     for i, layer in ((1, _attend), (2, _feed)):
         affine = p[f"gamma_{i}"], p[f"beta_{i}"]
-        if wiring == "pre":
-            X_bar, norm = _norm(X, *affine)
-            out, inner = layer(X_bar, p)
-            X = X + out
+        if wiring == "post":
+            out, inner = layer(stream, p)
+            stream, norm = _norm(stream + out, *affine)
         else:
-            out, inner = layer(X, p)
-            X, norm = _norm(X + out, *affine)
+            bar, norm = _norm(X if wiring == "parallel" else stream, *affine)
+            out, inner = layer(bar, p)
+            stream = stream + out
         caches.append((norm, inner))
-    Y, dX = X, dY
+    dX = dY
     for i, back in ((2, _feed_back), (1, _attend_back)):
         norm, inner = caches[i - 1]
-        if wiring == "pre":
-            d_bar, g = back(dX, inner, p)
-            through, grads[f"gamma_{i}"], grads[f"beta_{i}"] = _norm_back(d_bar, norm)
-            dX = dX + through
-        else:
+        if wiring == "post":
             dX, grads[f"gamma_{i}"], grads[f"beta_{i}"] = _norm_back(dX, norm)
             through, g = back(dX, inner, p)
-            dX = dX + through
+        else:
+            d_bar, g = back(dY if wiring == "parallel" else dX, inner, p)
+            through, grads[f"gamma_{i}"], grads[f"beta_{i}"] = _norm_back(d_bar, norm)
+        dX = dX + through
         grads |= g
-    return Y, dX, {name: grads[name] for name in p}
+    return stream, dX, {name: grads[name] for name in p}
 
 
 def block_ledger(n, d, d_ff, heads, gated, bias):
-    maps = [(d, d)] * 4 + [(d, d_ff)] * (1 + gated) + [(d_ff, d)]
-    biases = bias * (5 * d + d_ff)
-    weights = sum(k * m for k, m in maps)
-    return weights + biases + 4 * d, 2 * n * weights, 2 * heads * (2 * n * n * (d // heads))
+    maps, feed = [(d, d)] * 4, [(d, d_ff)] * (1 + gated) + [(d_ff, d)]
+    attention, wide = (sum(k * m for k, m in of) for of in (maps, feed))
+    parameters = attention + wide + bias * (5 * d + d_ff) + 4 * d
+    scores = 2 * heads * (2 * n * n * (d // heads))
+    return parameters, 2 * n * attention, 2 * n * wide, scores, wide / (2 * d)
 
 
-def gelu_cube(c):
-    return c / 2, c**2 / 3 - 1 / 6
+def gelu_cube(s):
+    c = math.sqrt(2 / math.pi) / s
+    return c, c**2 / 3 - 1 / (6 * s**2)
+
+
+def max_layer(k):
+    eye, none = np.eye(k), np.zeros((k, k))
+    W_1 = np.hstack([np.vstack([eye, -eye]), np.vstack([none, eye]), np.vstack([none, -eye])])
+    return W_1, np.zeros(3 * k), np.vstack([eye, eye, -eye]), np.zeros(k)
+
+
+def who_stays(zero):
+    """Not with pencil and paper: the gradients of a random block with this parameter at 0."""
+    rng, (n, d, f) = np.random.default_rng(1), (5, 4, 7)
+    sizes = dict.fromkeys(("W_q", "W_k", "W_v", "W_o"), (d, d)) | {"W_1": (d, f), "b_1": (f,), "W_2": (f, d)}
+    sizes |= dict.fromkeys(("b_2", "gamma_1", "beta_1", "gamma_2", "beta_2"), (d,))
+    params = {name: (name != zero) * rng.normal(size=size) for name, size in sizes.items()}
+    grads = block_gradients(rng.normal(size=(n, d)), rng.normal(size=(n, d)), params, "pre")[2]
+    return [name for name in sizes if np.abs(grads[name]).max() < 1e-12]
+
+
+def make_gated_layer(d, f, p):
+    class GatedLayer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.W_g = torch.nn.Parameter(torch.randn(d, f) / d**0.5)
+            self.W_1 = torch.nn.Parameter(torch.randn(d, f) / d**0.5)
+            self.W_2 = torch.nn.Parameter(torch.randn(f, d) / f**0.5)
+            self.drop = torch.nn.Dropout(p)
+
+        def forward(self, X):
+            return self.drop((torch.nn.functional.silu(X @ self.W_g) * (X @ self.W_1)) @ self.W_2)
+
+    return GatedLayer()
+
+
+def table_layer(T):
+    s, t, v = T.shape
+    W_1 = np.vstack([np.repeat(np.eye(s), t, axis=1), np.tile(np.eye(t), s)])
+    return W_1, -np.ones(s * t), T.reshape(s * t, v), np.zeros(v)

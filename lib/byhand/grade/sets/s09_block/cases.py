@@ -9,16 +9,18 @@ NAMES = ("W_q", "W_k", "W_v", "W_o", "W_1", "b_1", "W_2", "b_2", "gamma_1", "bet
 
 def gates(name, *shape):
     def make(rng):
-        return {"dY": rng.normal(size=shape), "X": 1.5 * rng.normal(size=shape), "name": name}
+        X = 2 * rng.normal(size=shape)
+        X.flat[:2] = rng.uniform(3.5, 5, size=2) * (1, -1)  # beyond both ends of a ramp from −3 to 3
+        return {"dY": rng.normal(size=shape), "X": X, "name": name}
 
     return make
 
 
 def far_out(rng):
-    """Where e^(−x) is more than float64 can hold."""
+    """Where e^x is more than float64 can hold."""
     X = rng.normal(size=(2, 4))
     X[0, 0], X[1, 1] = -1000.0, 1000.0
-    return {"dY": rng.normal(size=X.shape), "X": X, "name": "silu"}
+    return {"dY": rng.normal(size=X.shape), "X": X, "name": "mish"}
 
 
 def swiglu(n, d, f, lead=()):
@@ -47,11 +49,12 @@ def layer(B, n, d, f):
     return make
 
 
-def dropped(p, *shape):
+def branch(p, B, n, d, training):
     def make(rng):
-        keep = rng.random(shape) >= p
-        keep.flat[:2] = True, False  # at least one of each
-        return {"dY": rng.normal(size=shape), "X": rng.normal(size=shape), "keep": keep, "p": p}
+        keep = rng.random(B) >= p
+        keep[:2] = True, False  # at least one of each
+        dY, X, F = (rng.normal(size=(B, n, d)) for _ in range(3))
+        return {"dY": dY, "X": X, "F": F, "keep": keep, "p": p, "training": training}
 
     return make
 
@@ -76,8 +79,13 @@ def call_block(answer, inputs):
         raise WrongAnswer("return three things: Y, dX and the dict of gradients")
     Y, dX, grads = returned
     if type(grads) is not dict or set(grads) != set(NAMES):
-        got = ", ".join(sorted(map(str, grads)))[:80] if type(grads) is dict else f"a {type(grads).__name__}"
-        raise WrongAnswer(f"the gradients are {got}; expected a dict with {', '.join(NAMES)}")
+        if type(grads) is not dict:
+            raise WrongAnswer(f"the gradients are a {type(grads).__name__}; expected a dict")
+        missing = [name for name in NAMES if name not in grads]
+        extra = sorted(str(name) for name in grads if name not in NAMES)
+        said = (f"there is no gradient of {', '.join(missing)}" if missing
+                else f"no parameter is called {', '.join(extra)[:60]}")
+        raise WrongAnswer(f"the dict needs one gradient for each parameter, under its name; {said}")
     return [Y, dX, *(grads[name] for name in NAMES)]
 
 
@@ -91,9 +99,131 @@ def sizes(gated, bias, wide=True):
     return make
 
 
-def usual_scale(rng):
-    return {"c": float(np.sqrt(2 / np.pi))}
+def deviation(low, high):
+    return lambda rng: {"s": round(float(rng.uniform(low, high)), 2)}
 
 
-def other_scale(rng):
-    return {"c": float(rng.uniform(0.9, 2.0))}
+# ---------------------------------------------------------------- layers made by hand
+
+
+def _layer_of(arrays, width, out, most):
+    """A ReLU layer as a function, after a look at its shapes; WrongAnswer if it cannot be one."""
+    W_1, b_1, W_2, b_2 = (a.astype(float) for a in arrays)
+    f = W_1.shape[0 if W_1.shape[-1] == width != W_1.shape[0] else 1] if W_1.ndim == 2 else "f"
+    wanted = {"W_1": (width, f), "b_1": (f,), "W_2": (f, out), "b_2": (out,)}
+    for (name, shape), a in zip(wanted.items(), (W_1, b_1, W_2, b_2), strict=True):
+        if a.shape != shape:
+            turned = ": a token is a row, and stands on the left" if a.shape == shape[::-1] else ""
+            raise WrongAnswer(f"{name} has shape {a.shape}, expected {str(shape).replace(chr(39), '')}{turned}")
+        if not np.isfinite(a).all():
+            raise WrongAnswer(f"{name} contains nan or inf")
+    if f > most:
+        raise WrongAnswer(f"the layer has {f} hidden units, expected at most {most}")
+    return lambda X: np.maximum(X @ W_1 + b_1, 0) @ W_2 + b_2
+
+
+def width(k):
+    return lambda rng: {"k": k}
+
+
+def larger_of(inputs, arrays):
+    """What the layer says to tokens of every kind: of size one, tiny, and in the thousands."""
+    k = inputs["k"]
+    apply = _layer_of(arrays, 2 * k, k, 3 * k)
+    X = np.random.default_rng(k).normal(size=(9, 2 * k))
+    X[0], X[1] = np.abs(X[0]), -np.abs(X[1])
+    small = apply(X)
+    return small, apply(3000.0 * X) / 3000.0
+
+
+def facts(s, t, v):
+    return lambda rng: {"T": rng.normal(size=(s, t, v))}
+
+
+def asked(inputs, arrays):
+    """The answers to all pairs (i, j)."""
+    s, t, v = inputs["T"].shape
+    apply = _layer_of(arrays, s + t, v, s * t)
+    pairs = np.zeros((s, t, s + t))
+    for i in range(s):
+        for j in range(t):
+            pairs[i, j, [i, s + j]] = 1.0
+    return (apply(pairs),)
+
+
+# ---------------------------------------------------------------- who stays
+
+
+def without(name):
+    return lambda rng: {"zero": name}
+
+
+def call_names(answer, inputs):
+    """For each parameter by itself: 1 where it gets no gradient."""
+    returned = answer(inputs["zero"])
+    if returned is None or returned is Ellipsis:
+        return None
+    if isinstance(returned, str) or not isinstance(returned, (list, tuple, set, frozenset, dict)):
+        raise WrongAnswer(f"returned one {type(returned).__name__}, expected a list of names")
+    for name in returned:
+        if not isinstance(name, str) or str(name) not in NAMES:
+            raise WrongAnswer(f"no parameter is called {str(name)[:40]!r}; they are {', '.join(NAMES)}")
+    return [np.int64(name in set(returned)) for name in NAMES]
+
+
+# ---------------------------------------------------------------- a module
+
+
+def module(n, d, f, p, lead=()):
+    def make(rng):
+        return {"d": d, "f": f, "p": p, **{name: x for name, x in swiglu(n, d, f, lead)(rng).items()}}
+
+    return make
+
+
+def call_module(answer, inputs):
+    """Build the module, give it the weights, and use it in evaluation, backward, and in training."""
+    import torch
+
+    d, f, p = (inputs[name] for name in ("d", "f", "p"))
+    made = answer(d, f, p)
+    if made is None or made is Ellipsis:
+        return None
+    if not isinstance(made, torch.nn.Module):
+        raise WrongAnswer(f"returned a {type(made).__name__}, expected an nn.Module"
+                          + (" (the class itself, not one of its objects)" if isinstance(made, type) else ""))
+    made = made.double()
+    weights = {name: inputs[name] for name in ("W_g", "W_1", "W_2")}
+    found = {name: tuple(x.shape) for name, x in made.named_parameters()}
+    if set(found) != set(weights):
+        raise WrongAnswer(f"its parameters are called {', '.join(found) or '(there are none)'}; expected W_g, W_1, W_2")
+    for name, x in weights.items():
+        if found[name] != tuple(x.shape):
+            raise WrongAnswer(f"{name} has shape {found[name]}, expected {tuple(x.shape)}: X stands on the left of it")
+    made.load_state_dict(weights, strict=False)
+    made.eval()
+    torch.manual_seed(0)
+    X = inputs["X"].clone().requires_grad_()
+    Y = made(X)
+    if not isinstance(Y, torch.Tensor):
+        raise WrongAnswer(f"called, the module gives a {type(Y).__name__}, expected a tensor")
+    if Y.shape != inputs["dY"].shape:
+        raise WrongAnswer(f"called on {tuple(X.shape)}, the module gives {tuple(Y.shape)}")
+    if not Y.requires_grad:
+        raise WrongAnswer("the output knows nothing of the parameters: was detach or no_grad on the way?")
+    Y.backward(inputs["dY"])
+    parameters = dict(made.named_parameters())
+    lost = [name for name in weights if parameters[name].grad is None]
+    if X.grad is None or lost:
+        raise WrongAnswer(f"backward reaches all but {', '.join(['X'] * (X.grad is None) + lost)}")
+    grads = [parameters[name].grad for name in weights]
+    made.train()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        many = torch.randn(400, d, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+        trained, still = made(many), made.eval()(many)
+    kept = trained != 0
+    ratios = (trained / still)[kept]
+    factor = torch.stack([ratios.min(), ratios.max()]) if kept.any() else torch.zeros(2, dtype=torch.float64)
+    share = 1 - kept.double().mean()
+    return [Y, X.grad, *grads, factor, bool(abs(share - p) < 0.06)]

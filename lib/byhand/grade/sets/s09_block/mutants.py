@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from ...model import Mutant
-
-C, CUBE = math.sqrt(2 / math.pi), 0.044715
+from .cases import NAMES
 
 
 def _sigma(x):
@@ -14,13 +13,13 @@ def _sigma(x):
 
 
 def _gate(X, name):
-    if name == "relu":
-        return (X > 0).astype(float), 0 * X
-    if name == "silu":
-        S = _sigma(X)
-        return S, S * (1 - S)
-    S = _sigma(2 * C * (X + CUBE * X * X * X))
-    return S, S * (1 - S) * 2 * C * (1 + 3 * CUBE * X * X)
+    if name == "quick":
+        S = _sigma(1.702 * X)
+        return S, 1.702 * S * (1 - S)
+    if name == "hard":
+        return np.clip(X / 6 + 0.5, 0, 1), (np.abs(X) < 3) / 6
+    S = np.tanh(np.logaddexp(0, X))
+    return S, (1 - S * S) * _sigma(X)
 
 
 # 09.1
@@ -34,14 +33,18 @@ def _gradient(formula):
     return function
 
 
+def _by_name(name, of):
+    """The right gradient, but for the slope of this gate."""
+    return _gradient(lambda X, S, slope, given: S + X * (of(X, S, slope) if given == name else slope))
+
+
 def _overflowing(dY, X, name):
-    if name != "silu":
-        return _gradient(lambda X, S, slope, name: S + X * slope)(dY, X, name)
-    E = np.exp(-X)
-    return dY * (1 / (1 + E) + X * E / (1 + E) ** 2)
+    S, slope = _gate(X, name)
+    E = np.exp(X)
+    return dY * (S + X * ((1 - S * S) * E / (1 + E) if name == "mish" else slope))
 
 
-SMOOTH = ("silu", "gelu by tanh", "a batch")
+GATED = ("quick", "hard", "mish", "a batch")
 
 GATES = (
     Mutant(
@@ -49,52 +52,91 @@ GATES = (
         _gradient(lambda X, S, slope, name: S),
         "This is dY ∘ S: the gate also moves when x moves, which adds x S'(x).",
         "9.1",
-        SMOOTH,
+        GATED,
     ),
     Mutant(
         "slope of the gate alone",
         _gradient(lambda X, S, slope, name: slope),
         "This is dY ∘ S', the derivative of the gate: y = x S(x) is a product, and its derivative has two terms.",
         "9.1",
-        ("relu", *SMOOTH),
+        GATED,
+    ),
+    Mutant(
+        "x outside both",
+        _gradient(lambda X, S, slope, name: X * slope),
+        "This is dY ∘ x S': of the product rule's two terms the first, S, is missing.",
+        "9.1",
+        GATED,
     ),
     Mutant(
         "x forgotten",
         _gradient(lambda X, S, slope, name: S + slope),
         "This is S + S': in the product rule the derivative of the gate is multiplied by x.",
         "9.1",
-        SMOOTH,
+        GATED,
     ),
     Mutant(
-        "cube forgotten",
-        _gradient(lambda X, S, slope, name: S + X * (S * (1 - S) * 2 * C if name == "gelu_tanh" else slope)),
-        "For gelu_tanh the inner derivative is 2c (1 + 3 a x²): the chain rule reaches the cube too.",
+        "inner factor forgotten",
+        _by_name("quick", lambda X, S, slope: S * (1 - S)),
+        "quick: the chain rule also takes the inner derivative: S' = 1.702 S (1 − S).",
         "9.1",
-        ("gelu by tanh", "a batch"),
+        ("quick",),
     ),
     Mutant(
-        "three forgotten",
-        _gradient(
-            lambda X, S, slope, name: S
-            + X * (S * (1 - S) * 2 * C * (1 + CUBE * X * X) if name == "gelu_tanh" else slope)
-        ),
-        "For gelu_tanh the derivative of a x³ is 3 a x²: the 3 is missing.",
+        "ends of the ramp forgotten",
+        _by_name("hard", lambda X, S, slope: 1 / 6),
+        "hard: the slope of the gate is 1/6 on the ramp alone; where it is cut to 0 or 1 it does not move.",
         "9.1",
-        ("gelu by tanh", "a batch"),
+        ("hard",),
+    ),
+    Mutant(
+        "the whole is cut",
+        _gradient(lambda X, S, slope, name: (S + X * slope) * (np.abs(X) < 3) if name == "hard" else S + X * slope),
+        "hard: where x is above 3 the gate stands still, but it is open: y = x, and its derivative is 1, not 0.",
+        "9.1",
+        ("hard",),
+    ),
+    Mutant(
+        "inner slope forgotten",
+        _by_name("mish", lambda X, S, slope: 1 - S * S),
+        "mish: 1 − S² is the slope of tanh; the chain rule goes on to ln(1 + e^x), whose slope is σ(x).",
+        "9.1",
+        ("mish", "a batch"),
+    ),
+    Mutant(
+        "logistic slope for tanh",
+        _by_name("mish", lambda X, S, slope: S * (1 - S) * _sigma(X)),
+        "mish: S (1 − S) belongs to σ; the derivative of tanh is 1 − tanh², so S' = (1 − S²) σ(x).",
+        "9.1",
+        ("mish", "a batch"),
     ),
     Mutant(
         "overflow",
         _overflowing,
-        "e^(−x) overflows for very negative x: write σ with a tanh, or split by sign.",
+        "e^x / (1 + e^x) is ∞/∞ for large x: write σ as 1/(1 + e^(−x)) or with a tanh.",
         "9.1",
         ("far out",),
+    ),
+    Mutant(
+        "derivative cut",
+        _gradient(lambda X, S, slope, name: np.clip(S + X * slope, 0, 1) if name == "hard" else S + X * slope),
+        "hard: the derivative itself is cut to 0 … 1. Only the gate is cut; the derivative of x S(x) may be negative,"
+        " or above 1.",
+        "9.1",
+        ("hard",),
     ),
 )
 
 # 09.2
 
 
-def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slope=True, branch=False):
+def _slope(S, inner, kind):
+    wrong = {False: 1, "gate": S, "logistic": S * (1 - S), "outer": S + inner * (1 - S)}
+    return S + inner * S * (1 - S) if kind is True else wrong[kind]
+
+
+def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slope=True, branch=False,
+            hidden="both", first=False):
     def function(dY, X, W_g, W_1, W_2):
         if branch:
             W_g, W_1 = W_1, W_g
@@ -102,11 +144,12 @@ def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slop
         S = _sigma(inner)
         G = inner * S
         dH = dY @ W_2.T
-        d_inner, d_up = dG(dH, G, U) * ((S + inner * S * (1 - S)) if slope else 1), dU(dH, G, U)
+        d_inner, d_up = dG(dH, G, U) * _slope(S, inner, slope), dU(dH, G, U)
         dX = (ways & 1) * (d_up @ W_1.T) + (ways >> 1) * (d_inner @ W_g.T)
-        rows = X.reshape(-1, X.shape[-1])
-        dW_g, dW_1 = (rows.T @ g.reshape(-1, g.shape[-1]) for g in (d_inner, d_up))
-        dW_2 = (G * U).reshape(len(rows), -1).T @ dY.reshape(len(rows), -1)
+        count = X.shape[-2] if first else X.size // X.shape[-1]
+        flat = {name: a.reshape(-1, a.shape[-1])[:count] for name, a in
+                {"X": X, "g": d_inner, "u": d_up, "H": G * U if hidden == "both" else G, "dY": dY}.items()}
+        dW_g, dW_1, dW_2 = flat["X"].T @ flat["g"], flat["X"].T @ flat["u"], flat["H"].T @ flat["dY"]
         return dX, *((dW_1, dW_g) if branch else (dW_g, dW_1)), dW_2
 
     return function
@@ -158,16 +201,51 @@ SWIGLU = (
         "9.5",
         INNER,
     ),
+    Mutant(
+        "slope of the logistic",
+        _swiglu(slope="gate"),
+        "silu(x) = x σ(x) is a product: its derivative is σ + x σ (1 − σ), not σ alone.",
+        "9.5",
+        INNER,
+    ),
+    Mutant(
+        "W_2 reads the gate alone",
+        _swiglu(hidden="gate"),
+        "dW_2 is made from G: what W_2 read is the product H = G ∘ U.",
+        "9.5",
+        ("dW_2", "batch", "square"),
+    ),
+    Mutant(
+        "only the first sequence's weights",
+        _swiglu(first=True),
+        "The weights collect over one sequence only: they served all tokens of all sequences, so sum over all.",
+        "9.3",
+        ("batch", "two leading axes"),
+    ),
+    Mutant(
+        "logistic slope",
+        _swiglu(slope="logistic"),
+        "σ (1 − σ) is the slope of σ alone: silu(x) = x σ(x) has the slope σ + x σ (1 − σ).",
+        "9.5",
+        INNER,
+    ),
+    Mutant(
+        "a σ lost in the slope",
+        _swiglu(slope="outer"),
+        "The slope of silu is σ + x σ (1 − σ) = σ (1 + x (1 − σ)): σ stands before both terms.",
+        "9.5",
+        INNER,
+    ),
 )
 
 # 09.3
 
 
-def _layer(turn, back=None, bias=True, gate=True, second=True):
+def _layer(turn, back=None, bias=True, gate=True, second=True, late=False):
     def function(X, W_1, b_1, W_2, b_2):
         B, d, n = X.shape
-        U = turn(X) @ W_1 + (b_1 if bias else 0)
-        Y = (np.maximum(U, 0) if gate else U) @ W_2 + (b_2 if second else 0)
+        U = turn(X) @ W_1 + (b_1 if bias and not late else 0)
+        Y = ((np.maximum(U, 0) if gate else U) + (b_1 if late else 0)) @ W_2 + (b_2 if second else 0)
         return back(Y, (B, d, n)) if back else Y.mT
 
     return function
@@ -224,156 +302,299 @@ LAYER = (
         "9.2",
         EVERY,
     ),
+    Mutant(
+        "b_1 behind the gate",
+        _layer(lambda X: X.mT, late=True),
+        "b_1 is added behind the ReLU: it stands before it, and moves the place where each unit opens.",
+        "9.2",
+        EVERY,
+    ),
 )
 
 # 09.4
 
 
-def _dropout(forward, backward):
-    return lambda dY, X, keep, p: (X * forward(keep, p), dY * backward(keep, p))
+def _branch(train=lambda k, p: k / (1 - p), back=None, rest=1.0, stream=False, always=False,
+            below=lambda k, p: 1.0):
+    """Y = X + factor · F, where a factor is wrong: in training, on the way back, in evaluation, or on the stream."""
+
+    def function(dY, X, F, keep, p, training):
+        k = keep[:, None, None]
+        on = training or always
+        factor = train(k, p) if on else (rest(p) if callable(rest) else rest)
+        behind = back(k, p) if back and on else factor
+        over = k / (1 - p) if stream and on else 1.0
+        return over * X + factor * F, over * (below(factor, p) if on else 1.0) * dY, behind * dY + 0 * F
+
+    return function
 
 
-def _kept(keep, p):
-    return keep / (1 - p)
+TRAINED = ("kept or dropped", "another p")
 
-
-DROPOUT = (
+BRANCHES = (
+    Mutant(
+        "stream dropped too",
+        _branch(stream=True),
+        "The stream is dropped with the branch: only what the sublayer adds is kept or dropped, X always passes.",
+        "9.7",
+        TRAINED,
+    ),
     Mutant(
         "not scaled",
-        _dropout(lambda keep, p: keep, lambda keep, p: keep),
-        "Nothing is divided by 1 − p: the mean of Y is then (1 − p) X, and the model sees other sizes once dropout is "
-        "off.",
+        _branch(train=lambda k, p: k),
+        "Nothing is divided by 1 − p: on average the branch then gives (1 − p) F, and in evaluation F.",
         "9.6",
-        ("Y", "dX", "mostly dropped", "one axis"),
+        TRAINED,
+    ),
+    Mutant(
+        "scaled on the way back alone",
+        _branch(train=lambda k, p: k, back=lambda k, p: k / (1 - p)),
+        "The way back divides by 1 − p and the way forward does not: dF belongs to another function than Y.",
+        "9.6",
+        TRAINED,
+    ),
+    Mutant(
+        "scaled on the way forward alone",
+        _branch(back=lambda k, p: k),
+        "dF lacks the factor 1/(1 − p), which the forward pass has.",
+        "9.6",
+        TRAINED,
+    ),
+    Mutant(
+        "mask forgotten on the way back",
+        _branch(back=lambda k, p: 1 / (1 - p)),
+        "dF is not zero where the branch was dropped: the same mask acts on the way back.",
+        "9.6",
+        TRAINED,
     ),
     Mutant(
         "divided by p",
-        _dropout(lambda keep, p: keep / p, lambda keep, p: keep / p),
+        _branch(train=lambda k, p: k / p),
         "p is the probability of dropping: divide by the probability of keeping, 1 − p.",
         "9.6",
-        ("Y", "dX", "mostly dropped", "one axis"),
+        TRAINED,
     ),
     Mutant(
         "mask inverted",
-        _dropout(lambda keep, p: ~keep / (1 - p), lambda keep, p: ~keep / (1 - p)),
+        _branch(train=lambda k, p: ~k / (1 - p)),
         "The mask is read the wrong way round: True means kept.",
         "9.6",
-        ("Y", "dX", "mostly dropped", "one axis"),
+        TRAINED,
     ),
     Mutant(
-        "mask forgotten in the backward",
-        _dropout(_kept, lambda keep, p: 1 / (1 - p)),
-        "dX is not zero where the entry was dropped: the same mask acts on the way back.",
+        "on in evaluation",
+        _branch(always=True),
+        "Branches are dropped in evaluation too: without training there is no chance, Y = X + F.",
         "9.6",
-        ("dX", "mostly dropped", "one axis"),
+        ("evaluation",),
     ),
     Mutant(
-        "scale forgotten in the backward",
-        _dropout(_kept, lambda keep, p: keep),
-        "dX lacks the factor 1/(1 − p), which the forward pass has.",
+        "divided in evaluation",
+        _branch(rest=lambda p: 1 / (1 - p)),
+        "In evaluation nothing is dropped, and nothing is divided by 1 − p: the division makes up for what is missing.",
         "9.6",
-        ("dX", "mostly dropped", "one axis"),
+        ("evaluation",),
     ),
     Mutant(
-        "everything passes back",
-        _dropout(_kept, lambda keep, p: 1.0),
-        "dX is dY: what was multiplied on the way forward is multiplied on the way back.",
+        "mean in evaluation",
+        _branch(rest=lambda p: 1 - p),
+        "In evaluation F is multiplied by 1 − p: that is for dropout without the division in training. Here the mean "
+        "in training is F already.",
         "9.6",
-        ("dX", "mostly dropped", "one axis"),
+        ("evaluation",),
+    ),
+    Mutant(
+        "all faults at once",
+        lambda dY, X, F, keep, p, training: ((X + F) * keep[:, None, None], dY * keep[:, None, None],
+                                             dY * keep[:, None, None] / (1 - p)),
+        "This is the function with its faults: look at what is dropped, at what it is divided by, and at evaluation.",
+        "9.6",
+        (*TRAINED, "evaluation"),
+    ),
+    Mutant(
+        "stream's gradient scaled",
+        _branch(below=lambda r, p: r),
+        "dX is multiplied by the factor of the branch: the stream has no factor, so dX is dY.",
+        "9.7",
+        TRAINED,
+    ),
+    Mutant(
+        "branch added to the stream's gradient",
+        _branch(below=lambda r, p: 1 + r),
+        "dF is added to dX: here F is an input of its own, and what it goes back to is not X. dX is dY.",
+        "9.7",
+        TRAINED,
     ),
 )
 
 # 09.5
 
 
-def _norm(x, gamma, beta):
+def _softmax(S, axis=-1):
+    E = np.exp(S - S.max(axis=axis, keepdims=True))
+    return E / E.sum(axis=axis, keepdims=True)
+
+
+def _norm(x, gamma, beta, outside=False, loose=False):
     centred = x - x.mean(axis=-1, keepdims=True)
-    s = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5)
+    var = (centred * centred).sum(axis=-1, keepdims=True) / (x.shape[-1] - loose)
+    s = np.sqrt(var) + 1e-5 if outside else np.sqrt(var + 1e-5)
     return centred / s * gamma + beta, (centred / s, s, gamma)
 
 
-def _norm_back(dy, cache, outside=False, centred=True):
+def _norm_back(dy, cache, outside=False, centred=True, turned=True, gain=True, scaled=True):
     x_hat, s, gamma = cache
-    g = dy if outside else gamma * dy
-    dx = (g - centred * g.mean(axis=-1, keepdims=True) - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) / s
+    g = gamma * dy if gain and not outside else dy
+    dx = g - centred * g.mean(axis=-1, keepdims=True) - turned * x_hat * (g * x_hat).mean(axis=-1, keepdims=True)
+    dx = dx / s if scaled else dx
     return gamma * dx if outside else dx
 
 
-def _block(stream=(1, 1), sinks="qkv", gate=True, outside=False, swap=False, order=(1, 2), centred=True,
-           root=True):
-    """Forward and backward of the block with one part replaced by a wrong one."""
+def _softmax_back(dA, A, rows=True):
+    return A * (dA - bool(rows) * (A * dA).sum(axis=0 if rows == "columns" else -1, keepdims=True))
 
-    def attend(X, p):
-        Q, K, V = X @ p["W_q"], X @ p["W_k"], X @ p["W_v"]
-        E = np.exp(Q @ K.T / math.sqrt(Q.shape[-1]))
-        A = E / E.sum(axis=-1, keepdims=True)
-        return A @ V @ p["W_o"], (X, Q, K, V, A)
 
-    def attend_back(dO, cache, p):
-        X, Q, K, V, A = cache
-        dZ = dO @ p["W_o"].T
-        dA = dZ @ V.T
-        dS = A * (dA - (A * dA).sum(axis=-1, keepdims=True)) / (math.sqrt(Q.shape[-1]) if root else 1)
-        d = {"q": dS @ K, "k": dS.T @ Q, "v": A.T @ dZ}
-        grads = {f"W_{name}": X.T @ d[name] for name in d} | {"W_o": (A @ V).T @ dO}
-        return sum(d[name] @ p[f"W_{name}"].T for name in sinks), grads
+def _attend(X, p, root=True, axis=-1):
+    Q, K, V = X @ p["W_q"], X @ p["W_k"], X @ p["W_v"]
+    A = _softmax(Q @ K.T / (math.sqrt(Q.shape[-1]) if root else 1), axis)
+    return A @ V @ p["W_o"], (X, Q, K, V, A)
 
-    def feed(X, p):
-        U = X @ p["W_1"] + p["b_1"]
-        return np.maximum(U, 0) @ p["W_2"] + p["b_2"], (X, U)
 
-    def feed_back(dF, cache, p):
-        X, U = cache
-        dU = dF @ p["W_2"].T * ((U > 0) if gate else 1)
-        H = np.maximum(U, 0)
-        return dU @ p["W_1"].T, {"W_1": X.T @ dU, "b_1": dU.sum(0), "W_2": H.T @ dF, "b_2": dF.sum(0)}
+def _attend_back(dO, cache, p, X_raw, sinks="qkv", root=True, rows=True, raw=False, turned=True, values=True,
+                 through=True, behind=True, own=False):
+    X, Q, K, V, A = cache
+    dZ = dO @ p["W_o"].T if through else dO
+    dS = _softmax_back(dZ @ V.T, A, rows) / (math.sqrt(Q.shape[-1]) if root else 1)
+    K, Q = (Q, K) if own else (K, Q)
+    d = {"q": dS @ K, "k": (dS.T if turned else dS) @ Q, "v": (A.T if values else A) @ dZ}
+    read = X_raw if raw else X
+    grads = {f"W_{name}": read.T @ d[name] for name in d} | {"W_o": (A @ V if behind else V).T @ dO}
+    return sum(d[name] @ p[f"W_{name}"].T for name in sinks), grads
+
+
+def _feed(X, p):
+    U = X @ p["W_1"] + p["b_1"]
+    return np.maximum(U, 0) @ p["W_2"] + p["b_2"], (X, U)
+
+
+def _feed_back(dF, cache, p, X_raw, gate=True, raw=False, bias_gate=True, hidden=True):
+    X, U = cache
+    dH = dF @ p["W_2"].T
+    dU = dH * (U > 0) if gate else dH
+    H = np.maximum(U, 0) if hidden else U
+    return dU @ p["W_1"].T, {"W_1": (X_raw if raw else X).T @ dU, "b_1": (dU if bias_gate else dH).sum(0),
+                             "W_2": H.T @ dF, "b_2": dF.sum(0)}
+
+
+def _parts(options, *names):
+    return {key.split("_", 1)[1]: value for key, value in options.items() if key.split("_", 1)[0] in names}
+
+
+def _block(stream=(1, 1), wirings=None, order=(1, 2), gain_of="hat", mean=False, handed="right", **options):
+    """Forward and backward of the block with a part replaced by a wrong one: an option such as norm_centred=False
+    goes to the part of that name."""
+    of = {name: _parts(options, name) for name in ("norm", "normback", "attend", "attendback", "feedback")}
+    layers = {1: lambda X, p: _attend(X, p, **of["attend"]), 2: _feed}
+    backs = {1: lambda d, c, p, raw: _attend_back(d, c, p, raw, **of["attendback"]),
+             2: lambda d, c, p, raw: _feed_back(d, c, p, raw, **of["feedback"])}
 
     def function(dY, X, params, wiring):
-        pre = (wiring == "pre") != swap
-        layers, backs, caches, grads = {1: attend, 2: feed}, {1: attend_back, 2: feed_back}, [], {}
+        wiring = (wirings or {}).get(wiring, wiring)
+        p, caches, grads = params, {}, {}
+        first = X
         for i in order:
-            affine = params[f"gamma_{i}"], params[f"beta_{i}"]
-            X_in, norm = _norm(X, *affine) if pre else (X, None)
-            out, inner = layers[i](X_in, params)
-            X = X + out
-            if not pre:
-                X, norm = _norm(X, *affine)
-            caches.append((i, norm, inner))
-        Y, dX = X, dY
-        for i, norm, inner in reversed(caches):
-            if pre:
-                through, g = backs[i](dX, inner, params)
-                dn = through
-                through = _norm_back(through, norm, outside, centred)
+            affine = p[f"gamma_{i}"], p[f"beta_{i}"]
+            read = first if wiring == "parallel" else X
+            if wiring == "post":
+                out, inner = layers[i](X, p)
+                X, norm = _norm(X + out, *affine, **of["norm"])
             else:
+                bar, norm = _norm(read, *affine, **of["norm"])
+                out, inner = layers[i](bar, p)
+                X = X + out
+            caches[i] = norm, inner, read
+        Y, dX = X, dY
+        arrived = dY
+        for i in reversed(order):
+            norm, inner, read = caches[i]
+            gain, shift = p[f"gamma_{i}"], p[f"beta_{i}"]
+            before = dX
+            if wiring == "post":
                 dn = dX
-                dX = _norm_back(dX, norm, outside, centred)
-                through, g = backs[i](dX, inner, params)
-            dX = stream[i - 1] * dX + through
-            grads |= g | {f"gamma_{i}": (dn * norm[0]).sum(0), f"beta_{i}": dn.sum(0)}
-        return Y, dX, grads
+                dX = _norm_back(dX, norm, **of["normback"])
+                through, g = backs[i](dX, inner, p, read)
+            else:
+                dn, g = backs[i](arrived if wiring == "parallel" and handed != "in a row" else dX, inner, p, read)
+                through = _norm_back(dn, norm, **of["normback"])
+            seen = {"bar": norm[0] * gain + shift, "scaled": norm[0] * gain}.get(gain_of, norm[0])
+            over = np.mean if mean else np.sum
+            grads |= g | {f"gamma_{i}": over(dn * seen, axis=0), f"beta_{i}": over(dn, axis=0)}
+            if gain_of == "exchanged":
+                grads[f"gamma_{i}"], grads[f"beta_{i}"] = grads[f"beta_{i}"], grads[f"gamma_{i}"]
+            past = before if wiring == "post" and handed == "past the norm" else dX
+            dX = (1 if wiring == "parallel" else stream[i - 1]) * past + through
+        if wiring == "parallel":
+            dX = dX + (stream[0] * stream[1] - 1) * arrived
+        return Y, dX, {name: grads[name] for name in NAMES}
 
     return function
 
 
-BACK = ("pre, dX", "post, dX", "another pre", "another post")
-WEIGHTS = ("pre, weights of attention", "post, weights of attention")
+WIRINGS = ("pre", "post", "parallel")
+
+
+def _in(part, *wirings):
+    return tuple(f"{wiring}, {part}" for wiring in wirings or WIRINGS)
+
+
+BACK = _in("dX and norms")
+ATTENTION = _in("attention")
+FEED = _in("feed-forward")
+OUT = _in("output")
 
 BLOCK = (
     Mutant(
         "wirings exchanged",
-        _block(swap=True),
+        _block(wirings={"pre": "post", "post": "pre"}),
         'The wirings are exchanged: "pre" normalises what a sublayer reads, "post" what stands on the stream after the '
         "sum.",
         "9.7",
-        ("pre, output", "post, output", *BACK),
+        (*_in("output", "pre", "post"), *_in("dX and norms", "pre", "post")),
+    ),
+    Mutant(
+        "parallel in a row",
+        _block(wirings={"parallel": "pre"}),
+        'The feed-forward layer reads what attention has added: that is "pre". In "parallel" both read X.',
+        "9.7",
+        _in("output", "parallel"),
     ),
     Mutant(
         "feed-forward first",
         _block(order=(2, 1)),
         "The feed-forward layer comes first: the order is attention, then feed-forward.",
         "9.7",
-        ("pre, output", "post, output", *BACK),
+        _in("output", "pre", "post"),
+    ),
+    Mutant(
+        "scale forgotten forward",
+        _block(attend_root=False, attendback_root=False),
+        "The scores are not divided by √d.",
+        "9.8",
+        OUT,
+    ),
+    Mutant(
+        "ε outside the root",
+        _block(norm_outside=True),
+        "ε is added to the root: it stands inside, √(σ² + ε).",
+        "6.2",
+        OUT,
+    ),
+    Mutant(
+        "variance over d − 1",
+        _block(norm_loose=True),
+        "The variance of a token is divided by d − 1: the norm's is the mean of the squares, over d.",
+        "6.2",
+        OUT,
     ),
     Mutant(
         "stream past attention forgotten",
@@ -385,71 +606,245 @@ BLOCK = (
     Mutant(
         "stream past feed-forward forgotten",
         _block(stream=(1, 0)),
-        "The gradient along the stream past the feed-forward layer is missing: Y went two ways, so two gradients meet.",
+        "The gradient along the stream past the feed-forward layer is missing: its input went two ways, so two "
+        "gradients meet.",
         "9.8",
-        (*BACK, *WEIGHTS),
+        (*BACK, *_in("attention", "pre", "post")),
+    ),
+    Mutant(
+        "stream counted twice",
+        _block(stream=(2, 1)),
+        "The stream's own gradient is added twice: every way from X to Y counts once.",
+        "9.8",
+        BACK,
     ),
     Mutant(
         "one sink",
-        _block(sinks="q"),
+        _block(attendback_sinks="q"),
         "Attention reads its input three times: its gradient adds those through W_q, W_k and W_v.",
         "9.8",
         BACK,
     ),
     Mutant(
         "values' sink forgotten",
-        _block(sinks="qk"),
+        _block(attendback_sinks="qk"),
         "The gradient through the values, dV W_vᵀ, is missing in what attention sends back.",
         "9.8",
         BACK,
     ),
     Mutant(
-        "gate forgotten",
-        _block(gate=False),
-        "ReLU's gate is missing on the way back: dU = dH where U > 0, and 0 elsewhere.",
-        "9.8",
-        (*BACK, "pre, weights of feed-forward", "post, weights of feed-forward"),
-    ),
-    Mutant(
-        "gamma outside",
-        _block(outside=True),
-        "In the norm's backward γ stands outside the means: it belongs inside, g = γ ∘ dy.",
-        "6.3",
-        BACK,
-    ),
-    Mutant(
         "keys' way forgotten",
-        _block(sinks="qv"),
+        _block(attendback_sinks="qv"),
         "Attention hands back two terms of three: what came through the keys, dK W_kᵀ, is missing.",
         "9.8",
         BACK,
     ),
     Mutant(
-        "norm not centred backward",
-        _block(centred=False),
-        "The backward of the norm lacks −mean(g): that is RMSNorm's; LayerNorm also takes the mean away.",
+        "queries' way forgotten",
+        _block(attendback_sinks="kv"),
+        "Attention hands back two terms of three: what came through the queries, dQ W_qᵀ, is missing.",
         "9.8",
         BACK,
     ),
     Mutant(
+        "softmax row sum forgotten",
+        _block(attendback_rows=False),
+        "The softmax's backward lacks the sum of the row: dS = A ∘ (dA − Σ A ∘ dA), with a sum for each row.",
+        "4.8",
+        ATTENTION,
+    ),
+    Mutant(
         "scale forgotten backward",
-        _block(root=False),
+        _block(attendback_root=False),
         "1/√d_k is missing on the way back through the scores: dQ and dK have it too.",
         "9.8",
-        (*WEIGHTS, *BACK),
+        ATTENTION,
+    ),
+    Mutant(
+        "keys not turned",
+        _block(attendback_turned=False),
+        "dK is dS Q: a column of the scores belongs to a key, so it is dSᵀ Q.",
+        "9.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "values not turned",
+        _block(attendback_values=False),
+        "dV is A dZ: a column of A says who read a value, so it is Aᵀ dZ.",
+        "9.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "output map passed by",
+        _block(attendback_through=False),
+        "The gradient goes into the heads without W_oᵀ: dZ = dO W_oᵀ.",
+        "9.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "W_o from the values",
+        _block(attendback_behind=False),
+        "dW_o is made from V: what W_o read is Z = A V.",
+        "9.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "maps read the stream",
+        _block(attendback_raw=True),
+        "dW_q, dW_k and dW_v are made from the array before the norm: a map's gradient needs what it read.",
+        "9.8",
+        _in("attention", "pre", "parallel"),
+    ),
+    Mutant(
+        "feed-forward reads the stream",
+        _block(feedback_raw=True),
+        "dW_1 is made from the array before the norm: W_1 read the normalised one.",
+        "9.8",
+        _in("feed-forward", "pre", "parallel"),
+    ),
+    Mutant(
+        "gate forgotten",
+        _block(feedback_gate=False),
+        "ReLU's gate is missing on the way back: dU = dH where U > 0, and 0 elsewhere.",
+        "9.8",
+        (*BACK, *FEED),
+    ),
+    Mutant(
+        "bias before the gate",
+        _block(feedback_bias_gate=False),
+        "db_1 is the sum of dH: b_1 stands before the gate, so it is the sum of dU.",
+        "9.8",
+        FEED,
+    ),
+    Mutant(
+        "W_2 reads before the gate",
+        _block(feedback_hidden=False),
+        "dW_2 is made from U: what W_2 read is H, after the ReLU.",
+        "9.8",
+        FEED,
+    ),
+    Mutant(
+        "gamma outside",
+        _block(normback_outside=True),
+        "In the norm's backward γ stands outside the means: it belongs inside, g = γ ∘ dy.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "gamma forgotten backward",
+        _block(normback_gain=False),
+        "γ is missing in the backward of the norm: the means are taken of γ ∘ dy.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "norm not centred backward",
+        _block(normback_centred=False),
+        "The backward of the norm lacks −mean(g): that is RMSNorm's; LayerNorm also takes the mean away.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "norm's third term forgotten",
+        _block(normback_turned=False),
+        "The backward of the norm lacks −x̂ mean(g ∘ x̂): the deviation also moves when x moves.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "s held constant",
+        _block(normback_centred=False, normback_turned=False),
+        "The norm is passed as if mean and deviation were constants, γ ∘ dy / s: both move with x, two terms more.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "not divided by s",
+        _block(normback_scaled=False),
+        "The backward of the norm is not divided by s.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "gain from the output",
+        _block(gain_of="bar"),
+        "dγ is made from the norm's output: it is the sum of dy ∘ x̂, before gain and shift.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "mean over tokens",
+        _block(mean=True),
+        "dγ and dβ are means over the tokens: each token adds its share, so they are sums.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "sum over columns",
+        _block(attendback_rows="columns"),
+        "The softmax's backward takes sums of columns: a row of weights sums to one, so ρ is one sum for each row.",
+        "4.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "softmax over queries",
+        _block(attend_axis=0),
+        "The softmax runs over the queries: the weights of one query, a row, sum to one.",
+        "9.8",
+        OUT,
+    ),
+    Mutant(
+        "queries and keys exchanged",
+        _block(attendback_own=True),
+        "dQ is made from Q and dK from K: in a product each factor gets the other, dQ = dS K and dK = dSᵀ Q.",
+        "9.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "gain and shift exchanged",
+        _block(gain_of="exchanged"),
+        "dγ and dβ are exchanged: the gain is multiplied by x̂, so dγ = Σ dy ∘ x̂, and dβ = Σ dy.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "gain times itself",
+        _block(gain_of="scaled"),
+        "dγ has γ in it: the gain's gradient is Σ dy ∘ x̂, and γ ∘ dy is for dx alone.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "parallel backward in a row",
+        _block(handed="in a row"),
+        "In \"parallel\" attention is handed what the feed-forward layer sent back as well: both branches get dY "
+        "itself.",
+        "9.8",
+        _in("attention", "parallel"),
+    ),
+    Mutant(
+        "past the norm",
+        _block(handed="past the norm"),
+        "In \"post\" the stream's gradient goes past the norm: the norm stands on the stream, so all of it passes "
+        "through.",
+        "9.8",
+        _in("dX and norms", "post"),
     ),
 )
 
 # 09.6
 
 
-def _ledger(maps=4, gate=True, biases=True, norms=2, heads_too=False, double=2, wide=False, gate_bias=0, always=0):
+def _ledger(maps=4, gate=1, biases=True, norms=2, heads_too=False, double=2, wide=False, gate_bias=0, always=0,
+            both=2, meet=None, shifts=5, one=False, added=0, product=0):
     def function(n, d, d_ff, heads, gated, bias):
         f = 4 * d if wide else d_ff
-        weights = maps * d * d + (2 + (gated and gate)) * d * f
-        extra = (5 * d + f) * (bias or always) * biases + gate_bias * gated * bias * f + norms * 2 * d
-        scores = double * 2 * n * n * d * (heads if heads_too else 1)
-        return weights + extra, double * n * weights, scores
+        feed = (2 + gated * gate) * d * f
+        extra = (shifts * d + f) * (bias or always) * biases + gate_bias * gated * bias * f + norms * 2 * d
+        scores = double * both * n * n * d * (heads if heads_too else 1) // (heads if one else 1)
+        meets = meet(d, f, gated) if meet else (2 + gated * gate) * f / both
+        in_maps, in_feed = double * n * maps * d * d + added * bias * n * d, double * n * feed + product * gated * n * f
+        return maps * d * d + feed + extra, in_maps, in_feed, scores, meets
 
     return function
 
@@ -460,28 +855,42 @@ LEDGER = (
         _ledger(double=1),
         "A product of (n, k) and (k, m) takes n k m multiplications and as many additions: 2 n k m operations.",
         "9.9",
-        ("operations of the maps", "operations of the scores", "gated operations", "no biases"),
+        ("operations", "gated"),
     ),
     Mutant(
         "times the heads",
         _ledger(heads_too=True),
         "Q Kᵀ and A V are counted H times at full width: a head has width d/H, so all heads together cost as one.",
         "9.9",
-        ("operations of the scores", "no biases"),
+        ("operations", "gated"),
+    ),
+    Mutant(
+        "one product of two",
+        _ledger(both=1),
+        "One product is counted where there are two: Q Kᵀ and A V cost 2n²d each.",
+        "9.9",
+        ("operations", "meeting", "gated"),
     ),
     Mutant(
         "three maps",
         _ledger(maps=3),
         "Attention has four maps of d × d: the one after the heads, W_o, is missing.",
         "9.9",
-        ("parameters", "operations of the maps", "gated", "gated operations", "no biases"),
+        ("parameters", "operations", "gated"),
     ),
     Mutant(
         "gate not counted",
-        _ledger(gate=False),
+        _ledger(gate=0),
         "A gated layer has a third matrix, W_g.",
         "9.9",
-        ("gated", "gated operations", "no biases"),
+        ("gated",),
+    ),
+    Mutant(
+        "gate counted twice",
+        _ledger(gate=2),
+        "A gated layer is counted as two layers: it has one matrix more, W_g, and W_2 only once.",
+        "9.9",
+        ("gated",),
     ),
     Mutant(
         "biases forgotten",
@@ -495,14 +904,35 @@ LEDGER = (
         _ledger(norms=0),
         "The two norms are missing: a gain and a shift of width d each.",
         "9.9",
-        ("parameters", "gated", "no biases"),
+        ("parameters", "gated", "neither"),
+    ),
+    Mutant(
+        "norms have gains alone",
+        _ledger(norms=1),
+        "Half of the norms' parameters are missing: two norms, each with a gain and a shift of width d.",
+        "9.9",
+        ("parameters", "gated", "neither"),
     ),
     Mutant(
         "always 4d",
         _ledger(wide=True),
-        "The inner width is taken to be 4d: it is d_ff, which may be anything.",
+        "The inner width is taken to be 4d: it is d_ff.",
         "9.9",
-        ("gated", "gated operations", "no biases"),
+        ("gated",),
+    ),
+    Mutant(
+        "meets at 4d",
+        _ledger(meet=lambda d, f, gated: 4.0 * d),
+        "n = 4d is the meeting for two matrices with d_ff = 4d: put 4n²d beside the operations of this layer.",
+        "9.9",
+        ("gated",),
+    ),
+    Mutant(
+        "meeting without the gate",
+        _ledger(meet=lambda d, f, gated: float(f)),
+        "The length is that of a layer with two matrices: W_g makes it half as long again.",
+        "9.9",
+        ("gated",),
     ),
     Mutant(
         "a bias for the gate",
@@ -516,46 +946,605 @@ LEDGER = (
         _ledger(always=1),
         "Biases are counted where bias is False.",
         "9.9",
-        ("gated", "neither", "no biases"),
+        ("gated", "neither"),
+    ),
+    Mutant(
+        "four biases of width d",
+        _ledger(shifts=4),
+        "A bias of width d is missing: b_q, b_k, b_v and b_o in attention, and b_2 behind W_2, are five.",
+        "9.9",
+        ("parameters", "gated with biases"),
+    ),
+    Mutant(
+        "one head alone",
+        _ledger(one=True),
+        "The scores of one head are counted: there are H of them, each of width d/H.",
+        "9.9",
+        ("operations", "gated"),
+    ),
+    Mutant(
+        "biases as operations",
+        _ledger(added=4),
+        "Additions of biases are counted among the operations: only products are.",
+        "9.9",
+        ("operations", "gated with biases"),
+    ),
+    Mutant(
+        "product of gate and factor",
+        _ledger(product=1),
+        "The entry-by-entry product of gate and factor is counted: only products of matrices are.",
+        "9.9",
+        ("gated",),
+    ),
+    Mutant(
+        "against all the rest",
+        _ledger(meet=lambda d, f, gated: (2 + gated) * f / 2 + 2 * d),
+        "The length is where the scores cost as much as everything else: it is asked where they meet the feed-forward"
+        " layer alone.",
+        "9.9",
+        ("meeting", "gated"),
     ),
 )
 
 # 09.7
 
+ROOT = math.sqrt(2 / math.pi)
+
 CUBES = (
     Mutant(
         "half forgotten",
-        lambda c: (c, c**2 / 3 - 1 / 6),
-        "S = ½ + ½ tanh(…): the half in front halves the slope, S'(0) = c/2.",
+        lambda s: (ROOT / 2 / s, ROOT**2 / 4 / s**2 / 3 - 1 / 6 / s**2),
+        "S = ½ + ½ tanh(…): the half in front halves the slope, so S'(0) = c/2 meets 1/(s √(2π)).",
         "9.1",
-        ("slope", "slope, another c"),
+        ("c", "a", "narrow"),
+    ),
+    Mutant(
+        "density of width one",
+        lambda s: (ROOT, ROOT**2 / 3 - 1 / 6 / s**2),
+        "c is that of s = 1: the density of Φ(x/s) at 0 is 1/(s √(2π)), lower when s is large.",
+        "9.1",
+        ("c", "a", "narrow"),
+    ),
+    Mutant(
+        "cube of width one",
+        lambda s: (ROOT / s, ROOT**2 / 3 - 1 / 6),
+        "a is that of s = 1: x stands in Φ divided by s, and its cube by s³, so a shrinks with s².",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "inner cube not scaled",
+        lambda s: (ROOT / s, ROOT**2 / s**2 / 3 - 1 / 6),
+        "Φ(x/s) falls away from 0 like 1 − x²/(2s²): the part −1/6 of a is divided by s² as well.",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "s once",
+        lambda s: (ROOT / s, (ROOT**2 / 3 - 1 / 6) / s),
+        "a is divided by s once: beside x, the cube x³ has s² more below it.",
+        "9.1",
+        ("a", "narrow"),
     ),
     Mutant(
         "tanh taken for its argument",
-        lambda c: (c / 2, -1 / 6),
+        lambda s: (ROOT / s, -1 / 6 / s**2),
         "This a comes from tanh u ≈ u: the next term, −u³/3, has a cube too, and it takes part.",
         "9.1",
-        ("cube", "another c", "a third c"),
+        ("a", "narrow"),
     ),
     Mutant(
         "sign of the sixth",
-        lambda c: (c / 2, c**2 / 3 + 1 / 6),
-        "Φ'' falls away from 0: the density is (1 − x²/2 + …)/√(2π), so Φ has −x³/6, and a = c²/3 − 1/6.",
+        lambda s: (ROOT / s, (ROOT**2 / 3 + 1 / 6) / s**2),
+        "Φ'' falls away from 0: its density is proportional to 1 − x²/(2s²) + …, so the cube in Φ is negative.",
         "9.1",
-        ("cube", "another c", "a third c"),
+        ("a", "narrow"),
     ),
     Mutant(
         "derivative for coefficient",
-        lambda c: (c / 2, c**2 / 3 - 1 / 2),
-        "The third derivative of x³ is 6, not 2: integrate 1 − x²/2 to x − x³/6 before you compare.",
+        lambda s: (ROOT / s, (ROOT**2 / 3 - 1 / 2) / s**2),
+        "1 − x²/(2s²) is integrated to x − x³/(6s²) before you compare: the ratio of the cube is 1/6, not 1/2.",
         "9.1",
-        ("cube", "another c", "a third c"),
+        ("a", "narrow"),
     ),
     Mutant(
         "the number of the papers",
-        lambda c: (c / 2, 0.044715),
+        lambda s: (ROOT / s, 0.044715 / s**2),
         "0.044715 was fitted to be good over the whole line: a Taylor series at 0 gives another number.",
         "9.1",
-        ("cube", "another c", "a third c"),
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "stretched the wrong way",
+        lambda s: (ROOT * s, (ROOT**2 / 3 - 1 / 6) * s**2),
+        "This is Φ(s x): a wide draw makes the gate flat, so c is divided by s, and a by s².",
+        "9.1",
+        ("c", "a", "narrow"),
+    ),
+    Mutant(
+        "no third",
+        lambda s: (ROOT / s, (ROOT**2 - 1 / 6) / s**2),
+        "The third of tanh u = u − u³/3 is missing: c² counts a third.",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "sixth divided by s once",
+        lambda s: (ROOT / s, ROOT**2 / s**2 / 3 - 1 / 6 / s),
+        "The part −1/6 is divided by s once: beside the slope 1/s the cube has 1/s³, so their ratio has 1/s².",
+        "9.1",
+        ("a", "narrow"),
+    ),
+)
+
+# 09.8
+
+
+def _maximum(first, second, weights, shift=0.0, interleaved=False):
+    """Units that read these combinations (of a, of b), two numbers a unit, and add with these weights."""
+
+    def function(k):
+        eye = np.eye(k)
+        W_1 = np.block([[eye * w for w in first], [eye * w for w in second]])
+        if interleaved:
+            W_1 = W_1[[i // 2 + k * (i % 2) for i in range(2 * k)]]
+        b_1 = shift * np.repeat([1.0 if w == "shifted" else 0.0 for w in weights], k)
+        signs = [1.0 if w == "shifted" else w for w in weights]
+        return W_1, b_1, np.vstack([eye * w for w in signs]), np.full(k, -shift)
+
+    return function
+
+
+WIDTHS = ("width 2", "width 5")
+
+MAXIMA = (
+    Mutant(
+        "b through one unit",
+        _maximum((1, 0), (-1, 1), (1, 1)),
+        "max(a, b) = b + ReLU(a − b), but one ReLU does not let b pass where it is negative: b = ReLU(b) − ReLU(−b).",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "each by itself",
+        _maximum((1, 0), (0, 1), (1, 1)),
+        "This is ReLU(a) + ReLU(b): a unit must compare a with b, so it reads their difference.",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "difference alone",
+        _maximum((1,), (-1,), (1,)),
+        "This is ReLU(a − b), by how much a is larger: b itself is to be added.",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "smaller one",
+        _maximum((-1, 0, 0), (1, 1, -1), (-1, 1, -1)),
+        "This is the smaller of the two, b − ReLU(b − a): for the larger one it is b + ReLU(a − b).",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "half forgotten",
+        _maximum((1, -1, 1), (-1, 1, 1), (1, 1, 1)),
+        "|a − b| takes two units, and max is half of a + b + |a − b|: a + b must pass where it is negative, too.",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "negative sums lost",
+        _maximum((1, -1, 1), (-1, 1, 1), (0.5, 0.5, 0.5)),
+        "Where a + b is negative one ReLU gives 0: with ReLU(−a − b) that would take four units for each entry, and "
+        "b + ReLU(a − b) needs three.",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "shifted by a constant",
+        _maximum((1, 0), (-1, 1), (1, "shifted"), shift=30.0),
+        "A bias that lifts b above 0 and is taken away again works as long as b is not below it: use two units, "
+        "ReLU(b) − ReLU(−b).",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "pairs in a row",
+        _maximum((1, 0, 0), (-1, 1, -1), (1, 1, -1), interleaved=True),
+        "The token is read as a_0, b_0, a_1, b_1, …: all of a comes first, then all of b.",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "both signs added",
+        _maximum((1, 0, 0), (-1, 1, -1), (1, 1, 1)),
+        "ReLU(b) + ReLU(−b) is |b|: the unit that reads −b is subtracted.",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "difference the wrong way",
+        _maximum((1, 1, -1), (-1, 0, 0), (1, 1, -1)),
+        "This is a + ReLU(a − b): to a belongs what b has more, ReLU(b − a).",
+        "9.2",
+        WIDTHS,
+    ),
+    Mutant(
+        "without a difference",
+        _maximum((0, 1, -1), (1, 0, 0), (1, 1, -1)),
+        "This is a + ReLU(b): a unit must compare the two, so it reads b − a.",
+        "9.2",
+        WIDTHS,
+    ),
+)
+
+# 09.9
+
+ABOVE = {"W_q", "W_k", "W_v", "W_o", "gamma_1", "beta_1"}
+STAYS = {
+    "W_2": {"W_1", "b_1", "gamma_2", "beta_2"},
+    "W_o": {"W_q", "W_k", "W_v", "gamma_1", "beta_1"},
+    "W_v": {"W_q", "W_k", "W_o", "gamma_1", "beta_1"},
+    "W_q": {"W_k"},
+    "gamma_1": {"W_q", "W_k"},
+    "gamma_2": set(),
+}
+
+
+def _stay(change):
+    return lambda zero: sorted(change(zero, set(STAYS[zero])))
+
+
+def _without(**lost):
+    return _stay(lambda zero, right: right - lost.get(zero, set()))
+
+
+def _with(**more):
+    return _stay(lambda zero, right: right | more.get(zero, set()))
+
+
+NORM_1 = {"gamma_1", "beta_1"}
+
+STAYERS = (
+    Mutant(
+        "zero learns nothing",
+        _stay(lambda zero, right: right | {zero}),
+        "A parameter that is 0 is said to get no gradient: its gradient is made of what it reads and of what arrives, "
+        "and neither is its own value.",
+        "9.8",
+        ("W_2", "W_o", "W_v", "W_q", "gamma_1", "gamma_2"),
+    ),
+    Mutant(
+        "no stream",
+        _with(W_2=ABOVE, gamma_2=ABOVE),
+        "Behind a silent feed-forward layer attention is said to learn nothing: the stream passes it by with the whole "
+        "gradient.",
+        "9.8",
+        ("W_2", "gamma_2"),
+    ),
+    Mutant(
+        "norm forgotten",
+        _without(W_2={"gamma_2", "beta_2"}, W_o=NORM_1, W_v=NORM_1),
+        "The gain and shift in front of a sublayer are reached through it alone: if nothing comes back, they get "
+        "nothing.",
+        "9.8",
+        ("W_2", "W_o", "W_v"),
+    ),
+    Mutant(
+        "scores without values",
+        _without(W_v={"W_q", "W_k"}),
+        "Where all values are 0, it does not matter who looks where: dA = dZ Vᵀ is 0, and the scores get no gradient.",
+        "9.8",
+        ("W_v",),
+    ),
+    Mutant(
+        "output map of nothing",
+        _without(W_v={"W_o"}),
+        "W_o read Z = A V, which is 0: its gradient Zᵀ dO is 0.",
+        "9.8",
+        ("W_v",),
+    ),
+    Mutant(
+        "values of a silent attention",
+        _with(W_v={"W_v"}),
+        "W_v is 0, but it reads X̄, and dV = Aᵀ dZ arrives: it gets a gradient.",
+        "9.8",
+        ("W_v",),
+    ),
+    Mutant(
+        "queries and not keys",
+        _stay(lambda zero, right: {"W_q"} if zero == "W_q" else right),
+        "Queries of 0 get a gradient, dQ = dS K; the keys are met by them, and dK = dSᵀ Q is 0.",
+        "9.8",
+        ("W_q",),
+    ),
+    Mutant(
+        "all of the scores",
+        _stay(lambda zero, right: {"W_q", "W_k", *NORM_1} if zero == "W_q" else right),
+        "Scores of 0 are weights of 1/n, and not 0: values pass, and the queries get a gradient, dQ = dS K.",
+        "9.8",
+        ("W_q",),
+    ),
+    Mutant(
+        "equal tokens learn",
+        _without(gamma_1={"W_q", "W_k"}),
+        "With γ_1 = 0 attention reads the same β_1 at every place: all keys and values are alike, dA is constant in "
+        "each row, and the softmax's backward makes 0 of it.",
+        "9.8",
+        ("gamma_1",),
+    ),
+    Mutant(
+        "nothing behind the gain",
+        _with(gamma_1={"W_v", "W_o"}, gamma_2={"W_1", "b_1", "W_2"}),
+        "Behind a gain of 0 there is still the shift β: the layer reads it, and its weights learn from it.",
+        "9.8",
+        ("gamma_1", "gamma_2"),
+    ),
+    Mutant(
+        "bias of a silent layer",
+        _without(W_2={"b_1"}),
+        "b_1 is reached through W_2 alone: dH = dF W_2ᵀ is 0, and so is dU.",
+        "9.8",
+        ("W_2",),
+    ),
+    Mutant(
+        "values of equal tokens",
+        _with(gamma_1={"W_v"}),
+        "With γ_1 = 0 the values read β_1, which is not 0, and dV arrives: W_v learns.",
+        "9.8",
+        ("gamma_1",),
+    ),
+    Mutant(
+        "keys without queries learn",
+        _without(W_q={"W_k"}),
+        "Keys are multiplied by queries, and these are 0: dK = dSᵀ Q is 0, so W_k stays.",
+        "9.8",
+        ("W_q",),
+    ),
+    Mutant(
+        "last bias",
+        _with(W_2={"b_2"}),
+        "b_2 is added behind W_2: dY arrives there whatever W_2 is.",
+        "9.8",
+        ("W_2",),
+    ),
+    Mutant(
+        "output map at zero",
+        _with(W_o={"W_o"}),
+        "W_o is 0, but it reads A V, and dY arrives: it gets a gradient.",
+        "9.8",
+        ("W_o",),
+    ),
+)
+
+# 09.10
+
+
+def _module(gate="W_g", factor=True, drop=None, turned=False, silu=True, buffer=False, stream=False):
+    def make_gated_layer(d, f, p):
+        import torch
+        from torch.nn import functional
+
+        class Layer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                for name, size in {"W_g": (d, f), "W_1": (d, f), "W_2": (f, d)}.items():
+                    size = size[::-1] if turned else size
+                    value = torch.randn(*size) / size[0] ** 0.5
+                    if buffer and name == "W_g":
+                        self.register_buffer(name, value)
+                    else:
+                        setattr(self, name, torch.nn.Parameter(value))
+
+            def dropped(self, x):
+                if drop == "never":
+                    return x
+                if drop == "always":
+                    return functional.dropout(x, p)
+                if drop == "reversed":
+                    return functional.dropout(x, p, not self.training)
+                if drop == "kept share":
+                    return functional.dropout(x, 1 - p, self.training)
+                if drop == "not scaled":
+                    return x * (torch.rand_like(x) >= p) if self.training else x
+                if drop == "rows" and self.training:
+                    return x * (torch.rand_like(x) >= p).double() / (1 - p) ** 2
+                return functional.dropout(x, p, self.training)
+
+            def forward(self, X):
+                act = {True: functional.silu, False: torch.sigmoid}.get(silu, getattr(functional, str(silu), None))
+                A, B = (self.W_g, self.W_1) if gate == "W_g" else (self.W_1, self.W_g)
+                H = act(X @ A) * (X @ B) if factor else act(X @ A) + X @ B
+                if drop == "hidden":
+                    return functional.dropout(H, p, self.training) @ self.W_2
+                return self.dropped(H @ self.W_2) + (X if stream else 0)
+
+        return Layer()
+
+    return make_gated_layer
+
+
+MODULES = (
+    Mutant(
+        "activation on the wrong branch",
+        _module(gate="W_1"),
+        "The activation stands on X W_1: it belongs to the gate, silu(X W_g). The module trains as well, and misreads "
+        "every loaded W_g.",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "sum for product",
+        _module(factor=False),
+        "Gate and factor are added: H is their product, entry by entry.",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "sigmoid for silu",
+        _module(silu=False),
+        "The gate is σ(X W_g): silu multiplies that by its own argument, x σ(x).",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "dropout always",
+        _module(drop="always"),
+        "Dropout acts in evaluation too: functional.dropout does not know the mode unless it is handed self.training.",
+        "9.11",
+        ("evaluation and backward", "leading axes"),
+    ),
+    Mutant(
+        "modes exchanged",
+        _module(drop="reversed"),
+        "The modes are exchanged: dropout acts in evaluation and not in training.",
+        "9.11",
+        ("evaluation and backward", "training", "leading axes"),
+    ),
+    Mutant(
+        "dropout never",
+        _module(drop="never"),
+        "Nothing is dropped in training mode.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "dropout of the hidden units",
+        _module(drop="hidden"),
+        "Dropout acts on the hidden units: it belongs behind W_2, on the output.",
+        "9.7",
+        ("training",),
+    ),
+    Mutant(
+        "kept share",
+        _module(drop="kept share"),
+        "p is read as the share that is kept: PyTorch's p and ours are both the probability of dropping.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "not scaled",
+        _module(drop="not scaled"),
+        "What is kept is not divided by 1 − p: the mean of the output then differs between training and evaluation.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "scaled twice",
+        _module(drop="rows"),
+        "What is kept is divided by 1 − p twice: functional.dropout and nn.Dropout divide already.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "matrices as nn.Linear has them",
+        _module(turned=True),
+        "The matrices are stored transposed, as nn.Linear does: the tree has W_1 (d, f), with X on its left.",
+        "9.11",
+        ("evaluation and backward", "training", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "a buffer",
+        _module(buffer=True),
+        "W_g is not a parameter, so nothing would train it: wrap it in nn.Parameter.",
+        "9.11",
+        ("evaluation and backward", "training", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "relu for silu",
+        _module(silu="relu"),
+        "The gate's activation is ReLU: it should be silu(x) = x σ(x).",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "gelu for silu",
+        _module(silu="gelu"),
+        "The gate's activation is GELU: it should be silu(x) = x σ(x).",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "stream added",
+        _module(stream=True),
+        "X is added to the output: the stream belongs to the block, this is the layer alone.",
+        "9.7",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+)
+
+# 09.11
+
+
+def _table(bias=-1.0, weight=1.0, order="ij", turned=False, sums=False, swap=False):
+    def function(T):
+        s, t, v = T.shape
+        if sums:  # a unit a symbol: what is known of each by itself
+            rows = np.vstack([T.mean(axis=1), T.mean(axis=0) - T.mean(axis=(0, 1))])
+            return np.eye(s + t), np.zeros(s + t), rows, np.zeros(v)
+        W_1 = np.zeros((s + t, s * t))
+        for i in range(s):
+            for j in range(t):
+                unit = i * t + j if order == "ij" else j * s + i
+                W_1[i, unit] = W_1[s + j, unit] = weight
+        W_2 = np.swapaxes(T, 0, 1).reshape(s * t, v) if swap else T.reshape(s * t, v)
+        return W_1, np.full(s * t, bias), W_2, np.zeros(v)
+
+    return function
+
+
+FACTS = ("two by three", "a square table", "wide")
+
+TABLES = (
+    Mutant(
+        "threshold forgotten",
+        _table(bias=0.0),
+        "Without a threshold every unit that sees one of its two symbols is open: subtract 1, so that one alone is not "
+        "enough.",
+        "9.4",
+        FACTS,
+    ),
+    Mutant(
+        "threshold of a half",
+        _table(bias=-0.5),
+        "With a threshold of ½ one symbol alone opens a unit, by ½: two ones are 2, one is 1, so the threshold is 1.",
+        "9.4",
+        FACTS,
+    ),
+    Mutant(
+        "threshold of two",
+        _table(bias=-2.0),
+        "With a threshold of 2 both symbols together reach just 0, and nothing opens.",
+        "9.4",
+        FACTS,
+    ),
+    Mutant(
+        "half open",
+        _table(bias=-1.5),
+        "The right unit opens by ½ only, so half of each fact comes out: its two ones make 2, and 2 − 1 = 1.",
+        "9.4",
+        FACTS,
+    ),
+    Mutant(
+        "units and facts in another order",
+        _table(order="ji"),
+        "The units run through (i, j) in another order than the rows of W_2: unit and value must belong to one pair.",
+        "9.4",
+        FACTS,
+    ),
+    Mutant(
+        "symbols exchanged",
+        _table(swap=True),
+        "The facts are laid down with i and j exchanged: row i·t + j of W_2 is T[i, j].",
+        "9.4",
+        FACTS,
+    ),
+    Mutant(
+        "a unit for each symbol",
+        _table(sums=True),
+        "Each symbol adds what is known of it alone: a table of pairs needs units that see both symbols.",
+        "9.4",
+        FACTS,
     ),
 )
