@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Report:
     question: Question
     outcomes: tuple[Outcome, ...]
     note: str = ""  # why no case was run
+    older: str = ""  # that it is not the answer which was written last
 
     @property
     def points(self):
@@ -47,7 +49,15 @@ class Report:
         return self.points == self.max_points
 
     def __repr__(self):
-        return "\n".join(_lines(self))
+        return "\n".join(map(str, _lines(self)))
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """For a notebook; what was not attempted stays plain text."""
+        if self.note or not self.attempted:
+            return {"text/plain": repr(self)}
+        from .page import page
+
+        return {"text/plain": repr(self), "text/html": page(_lines(self))}
 
 
 def examine(question, answer, expected, cases=None, key=DISPLAY, order=None):
@@ -135,35 +145,47 @@ def _shapes(inputs, most=90):
     return "  ".join(shapes[:shown] + rest)
 
 
+class Line(NamedTuple):
+    text: str
+    indent: int = 8
+    mark: str = ""  # "head", "ok" or "FAIL"
+    section: str = ""  # to read again
+
+    def __str__(self):
+        mark = f"{self.mark:<4}  " if self.mark in ("ok", "FAIL") else ""
+        return " " * self.indent + mark + self.text + (f"  -> section {self.section}" if self.section else "")
+
+
 def _lines(report):
     question = report.question
     head = f"{question.id}  {question.name}  {report.points} / {report.max_points} points"
+    older = [Line(f"{report.older}.", 2)] if report.older else []
     if report.note or not report.attempted:
-        return [f"{head}  {report.note or 'not attempted'}"]
+        return [Line(f"{head}  {report.note or 'not attempted'}", 0, "head"), *older]
+    lines, told = [Line(head, 0, "head"), *older], {}
     if all(o.verdict.kind in ("nothing", "not attempted", "not run") for o in report.outcomes):
-        return [head, "  your function returns nothing: is there a return at its end?"]
-    lines, told = [head], {}
+        return [*lines, Line("your function returns nothing: is there a return at its end?", 2)]
     width = max(len(o.case.name) for o in report.outcomes)
     for o in report.outcomes:
         if o.verdict.kind == "not run":
-            lines.append(f"  not run: {o.case.name} (fix '{o.verdict.text}' first)")
+            lines.append(Line(f"not run: {o.case.name} (fix '{o.verdict.text}' first)", 2))
             continue
         about = o.case.says if o.verdict.ok or not o.given else o.given
-        lines.append(f"  {'ok  ' if o.verdict.ok else 'FAIL'}  {o.case.name:<{width}}  {about}".rstrip())
+        lines.append(Line(f"{o.case.name:<{width}}  {about}".rstrip(), 2, "ok" if o.verdict.ok else "FAIL"))
         text = {"not attempted": "returned None"}.get(o.verdict.kind, o.verdict.text)
-        lines += [" " * 8 + line for line in text.splitlines()]
+        lines += [Line(line) for line in text.splitlines()]
         if (o.mutant, o.second) in told:
             mistakes = "two mistakes" if o.second else "mistake"
-            lines.append(f"        The same {mistakes} as in '{told[o.mutant, o.second]}'.")
+            lines.append(Line(f"The same {mistakes} as in '{told[o.mutant, o.second]}'."))
         elif o.mutant:
             told[o.mutant, o.second] = o.case.name
             doubt = "" if o.sure else "In this case it looks like this: "
             doubt = "Two mistakes together give these numbers. " if o.second else doubt
             for mutant in (o.mutant, o.second) if o.second else (o.mutant,):
-                lines.append(f"        {doubt}{mutant.message}  -> section {mutant.section}")
+                lines.append(Line(f"{doubt}{mutant.message}", section=mutant.section))
                 doubt = ""
         elif o.verdict.remark:
-            lines.append(f"        {o.verdict.remark}")
+            lines += [Line(line) for line in o.verdict.remark.splitlines()]
         # expected numbers belong to the public cases alone
-        lines += [] if o.case.hidden else [" " * 8 + line for line in o.verdict.detail]
+        lines += [] if o.case.hidden else [Line(line) for line in o.verdict.detail]
     return lines
