@@ -17,7 +17,8 @@ import pytest
 
 BOOK = Path(__file__).parents[1] / "book"
 LIBRARY = Path(byhand.__file__).parent
-STEMS = {"00": ["gradcheck", "linear", "tree"], "02": ["embedding", "text"], "03": ["position"],
+STEMS = {"00": ["gradcheck", "linear", "tree"], "01": ["recurrent"],
+         "02": ["embedding", "text"], "03": ["position"],
          "04": ["attention", "softmax", "mask"], "05": ["multihead"], "06": ["norm"],
          "07": ["residual"], "08": ["mask"], "09": ["block"],
          "10": ["model", "init", "cost"], "11": ["loss", "optim", "train"]}  # what each chapter builds

@@ -28,6 +28,7 @@ from byhand.np import (
     norm,
     optim,
     position,
+    recurrent,
     residual,
     softmax,
     train,
@@ -110,6 +111,8 @@ CALLS = [
     *pair(embedding, "patch_embedding", rng.normal(size=(2, 4, 4, 1)), rng.normal(size=(4, 5)), HEAD["b_q"], 2),
     *pair(position, "add_positions", X, X[0]), *pair(position, "concat_positions", X, rng.normal(size=(3, 2))),
     *pair(position, "learned_positions", E, 3, 1), *pair(position, "relative_bias", rng.normal(size=(2, 5)), 3),
+    *pair(recurrent, "rnn", X, {"W_x": HEAD["W_q"], "W_h": rng.normal(size=(5, 5)), "b": HEAD["b_q"]}, rng.normal(size=(2, 5))),
+    *pair(recurrent, "conv1d", X, HEADS[:, 0], HEAD["b_q"], 2, causal=True),
     *pair(position, "rope", X), *pair(position, "rope", X, interleaved=False),
     *pair(softmax, "softmax", X, rng.random((2, 3, 4)) < 0.7),
     *pair(softmax, "logsumexp", X), *pair(softmax, "log_softmax", X),
@@ -174,6 +177,7 @@ CALLS += [(function, arguments, options) for function, arguments, options in [
     (position.interleave_permutation, (6,), {}),
     (position._rotate, (X, np.cos(X[..., :2]), np.sin(X[..., :2]), True), {}),
     (softmax.softmax_jacobian, (np.array([0.2, 0.3, 0.5]),), {}),
+    (recurrent.rnn_jacobian, (np.tanh(X[0]), rng.normal(size=(4, 4))), {}), (recurrent.receptive_field, (3, (1, 2)), {}),
     (multihead.split_heads, (X, 2), {}), (multihead.merge_heads, (HEADS,), {}),
     (multihead.repeat_heads, (HEADS, 3), {}), (multihead.sum_heads, (rng.normal(size=(2, 6, 3, 5)), 3), {}),
     *((residual.init_std, (scheme, 5, 7, 3), {}) for scheme in ("lecun", "xavier", "he", "gpt2", "residual")),
@@ -232,6 +236,9 @@ def flip(x, i=None):
         return {key: flip(value) for key, value in x.items()}
     if type(x) is tuple and all(isinstance(y, float) for y in x):
         return tuple(flip(y) for y in x)
+    if type(x) is int:
+        FLIPPED.append(True)
+        return x + 1
     if isinstance(x, np.ndarray) and x.dtype.kind in "bi" and x.ndim:
         FLIPPED.append(True)
         return ~x if x.dtype.kind == "b" else x[::-1]

@@ -31,7 +31,7 @@ def rnn_forward(
     first = np.zeros(steps[..., 0, :].shape, X.dtype) if h0 is None else h0
     H, h = np.empty_like(steps), first
     for t in range(X.shape[-2]):
-        h = np.tanh(steps[..., t, :] + h @ W_h)
+        h = np.tanh(steps[..., t, :] + h @ W_h)  # (1.1), (1.2)
         H[..., t, :] = h
     before = np.concatenate([first[..., None, :], H[..., :-1, :]], axis=-2)
     return H, RNNCache(linear, H, before, W_h, h0 is not None)
@@ -46,10 +46,10 @@ def rnn_backward(
     dA, dh = np.empty_like(H), np.zeros(H[..., 0, :].shape, H.dtype)
     for t in reversed(range(H.shape[-2])):
         h = H[..., t, :]
-        da = (dH[..., t, :] + dh) * (1 - h * h)
-        dh = da @ W_h.mT
+        da = (dH[..., t, :] + dh) * (1 - h * h)  # (1.3), (1.4)
+        dh = da @ W_h.mT  # (1.3)
         dA[..., t, :] = da
-    dX, dW_x, db = linear_backward(dA, linear)
+    dX, dW_x, db = linear_backward(dA, linear)  # (1.5)
     _, dW_h, _ = linear_backward(dA, LinearCache(before, W_h, False))
     return dX, {"W_x": dW_x, "W_h": dW_h, "b": db}, dh if has_h0 else None
 
@@ -59,7 +59,7 @@ def rnn_jacobian(H: Float[Array, "n h"], W_h: Float[Array, "h h"]) -> Float[Arra
     """J[i, j] = ∂h_T[j] / ∂h_1[i] along one run: a product of n − 1 factors W_h diag(1 − h_t²); with H = 0, a power."""
     J = np.eye(H.shape[-1], dtype=H.dtype)
     for h in H[1:]:
-        J = (J @ W_h) * (1 - h * h)
+        J = (J @ W_h) * (1 - h * h)  # (1.6), (1.7)
     return J
 
 
@@ -87,7 +87,7 @@ def conv1d_forward(
     n, reach = X.shape[-2], (W.shape[0] - 1) * dilation
     left = reach if causal else reach // 2
     padded = np.pad(X, [(0, 0)] * (X.ndim - 2) + [(left, reach - left), (0, 0)])
-    Y = sum(padded[..., j * dilation:j * dilation + n, :] @ W[j] for j in range(W.shape[0]))
+    Y = sum(padded[..., j * dilation:j * dilation + n, :] @ W[j] for j in range(W.shape[0]))  # (1.12)
     Y = Y if b is None else Y + b
     return Y, Conv1dCache(padded, W, n, left, dilation, b is not None)
 
@@ -98,11 +98,12 @@ def conv1d_backward(
 ) -> tuple[Float[Array, "*B n d_in"], Float[Array, "k d_in d_out"], Float[Array, " d_out"] | None]:
     """dX, dW, db: each tap is a linear map of shifted tokens; their gradients are shifted back and added up."""
     padded, W, n, left, dilation, has_bias = cache
-    dpadded, dW = np.zeros_like(padded), np.empty_like(W)
+    dpadded, dW = np.zeros_like(padded), np.zeros_like(W)
     for j in range(W.shape[0]):
         window = slice(j * dilation, j * dilation + n)
-        dx, dW[j], _ = linear_backward(dY, LinearCache(padded[..., window, :], W[j], False))
-        dpadded[..., window, :] += dx
+        tap = LinearCache(padded[..., window, :], W[j], False)
+        dx, dW[j], _ = linear_backward(dY, tap)  # (1.13)
+        dpadded[..., window, :] += dx  # (1.14)
     db = dY.reshape(-1, W.shape[-1]).sum(axis=0) if has_bias else None
     return dpadded[..., left:left + n, :], dW, db
 
@@ -110,7 +111,7 @@ def conv1d_backward(
 @checked
 def receptive_field(kernel: Size, dilations: list[Size] | tuple[Size, ...]) -> int:
     """How many inputs one output sees through a stack of convolutions: 1 + (kernel − 1) · Σ dilations."""
-    return 1 + (kernel - 1) * sum(dilations)
+    return 1 + (kernel - 1) * sum(dilations)  # (1.15)
 
 
 @checked

@@ -22,7 +22,7 @@ def rnn(
     h = steps.new_zeros(steps[..., 0, :].shape) if h0 is None else h0
     H = []
     for step in steps.unbind(dim=-2):
-        h = torch.tanh(step + h @ params["W_h"])
+        h = torch.tanh(step + h @ params["W_h"])  # (1.1), (1.2)
         H.append(h)
     return torch.stack(H, dim=-2)
 
@@ -32,7 +32,7 @@ def rnn_jacobian(H: Float[Tensor, "n h"], W_h: Float[Tensor, "h h"]) -> Float[Te
     """J[i, j] = ∂h_T[j] / ∂h_1[i] along one run: a product of n − 1 factors W_h diag(1 − h_t²); with H = 0, a power."""
     J = torch.eye(H.shape[-1], dtype=H.dtype, device=H.device)
     for h in H[1:]:
-        J = (J @ W_h) * (1 - h * h)
+        J = (J @ W_h) * (1 - h * h)  # (1.6), (1.7)
     return J
 
 

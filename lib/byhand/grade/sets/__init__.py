@@ -13,6 +13,7 @@ import numpy as np
 
 SETS = {
     "00": "s00_gradcheck",
+    "01": "s01_recurrent",
     "02": "s02_embedding",
     "03": "s03_position",
     "04": "s04_attention",
