@@ -16,25 +16,32 @@ def linear(lead, n, d_in, d_out):
     return make
 
 
-def upstream(*shape):
-    return lambda rng: {"dY": rng.normal(size=shape)}
-
-
 def broadcast(big, small):
     return lambda rng: {"dY": rng.normal(size=big), "shape": small}
 
 
-def repeated_ids(rng):
-    ids = rng.permutation(5)  # the two largest of seven ids are never used
-    return {"dY": rng.normal(size=(6, 3)), "ids": ids[[0, 1, 0, 2, 0, 1]], "size": 7}
+def tied(lead, n, d, k):
+    def make(rng):
+        shapes = {"dY": (*lead, n, d), "X": (*lead, n, d), "W": (d, k)}
+        return {name: 0.7 * rng.normal(size=shape) for name, shape in shapes.items()}
+
+    return make
 
 
-def batch_of_ids(rng):
-    return {"dY": rng.normal(size=(2, 4, 3)), "ids": np.stack([rng.permutation(5)[:4] for _ in "ab"]), "size": 6}
+def bag(lead, n, d, v):
+    """Words that repeat, within a sentence and between two, and rows that nobody reads: the last two."""
 
+    def make(rng):
+        ids = rng.integers(v - 2, size=(*lead, n))
+        ids[..., -1] = ids[..., 0]
+        return {
+            "dy": rng.normal(size=(*lead, d)),
+            "E": rng.normal(size=(v, d)),
+            "ids": ids,
+            "w": rng.normal(size=n),
+        }
 
-def one_id(rng):
-    return {"dY": rng.normal(size=(5, 2)), "ids": np.full(5, int(rng.integers(3))), "size": 4}
+    return make
 
 
 # slope: the inputs name a function and its weights; `call_slope` builds the function
@@ -63,10 +70,11 @@ def cube_shaped(rng):
 def call_slope(answer, inputs):
     X, C, h = inputs["X"], inputs["C"], inputs["h"]
 
-    def network(x):  # columns interact, so an entry that is not put back disturbs the next ones
-        return float(np.tanh(x @ C).prod(axis=1).sum() + np.sin(x).sum())
-
-    f = {"cubic": lambda x: float((C * x * x * x).sum()), "network": network}[inputs["f"]]
+    f = {
+        "cubic": lambda x: float((C * x * x * x).sum()),
+        # columns interact, so an entry that is not put back disturbs the next ones
+        "network": lambda x: float(np.tanh(x @ C).prod(axis=1).sum() + np.sin(x).sum()),
+    }[inputs["f"]]
     return answer(f, X) if h is None else answer(f, X, h)
 
 
@@ -111,19 +119,29 @@ VERDICTS = ("False", "True")
 
 def rows_of_size(scale, n=3, d=4):
     # rows of clearly different spread, none near one
-    return lambda rng: {"X": scale * np.arange(2, n + 2)[:, None] * rng.normal(size=(n, d)), "seed": 7}
+    def make(rng):
+        X = scale * np.arange(2, n + 2)[:, None] * rng.normal(size=(n, d))
+        return {"X": X, "seed": 7, "layers": LAYERS}
+
+    return make
 
 
-def call_layer_is_right(answer, inputs):
-    verdicts = []
-    for name, (forward, backward) in LAYERS.items():
-        value = answer(forward, backward, inputs["X"], np.random.default_rng(inputs["seed"]))
+def verdicts(layers, call):
+    """What `call` says of each layer, as 0 or 1; None as soon as one is not attempted."""
+    found = []
+    for name, layer in layers.items():
+        value = call(layer)
         if value is None or value is Ellipsis:
             return None
         if type(value) not in (bool, np.bool_):
             raise WrongAnswer(f"returned a {type(value).__name__} for the layer '{name}', expected True or False")
-        verdicts.append(int(value))
-    return verdicts
+        found.append(int(value))
+    return found
+
+
+def call_layer_is_right(answer, inputs):
+    seed = inputs["seed"]
+    return verdicts(inputs["layers"], lambda layer: answer(*layer, inputs["X"], np.random.default_rng(seed)))
 
 
 def columns(n, d, d_k, d_v):
@@ -136,7 +154,118 @@ def columns(n, d, d_k, d_v):
 
 def step(eps, sign=1):
     def make(rng):
-        f, f3 = np.exp(rng.uniform(0.5, 3, size=2)).tolist()
-        return {"eps": eps, "f": sign * f, "f3": sign * f3}
+        f, f5 = np.exp(rng.uniform(0.5, 3, size=2)).tolist()
+        return {"eps": eps, "f": sign * f, "f5": sign * f5}
 
     return make
+
+
+# make_distances: the inputs name what is built around the function; `call_distances` builds it
+
+
+def distances(graph, n, m, d):
+    def make(rng):
+        X, C, dD = rng.normal(size=(n, d)), rng.normal(size=(m, d)), rng.normal(size=(n, m))
+        return {"graph": graph, "X": X, "C": C, "dD": dD}
+
+    return make
+
+
+def square_distances(rng):
+    return distances("X is read twice", 4, 4, 3)(rng)
+
+
+def call_distances(answer, inputs):
+    import torch
+
+    made = answer()
+    if made is None or made is Ellipsis:
+        return None
+    if not isinstance(made, type) or not issubclass(made, torch.autograd.Function):
+        what = f"the class {made.__name__}" if isinstance(made, type) else f"a {type(made).__name__}"
+        wanted = "a class derived from torch.autograd.Function: the class itself, no object of it"
+        raise WrongAnswer(f"returned {what}, expected {wanted}")
+    graph, dD = inputs["graph"], inputs["dD"]
+    leaf = torch.zeros_like(dD, requires_grad=True)
+    beside = 1 * leaf  # made before D, so it receives their common upstream after D has had it
+    X, C = (inputs[name].clone().requires_grad_(graph != "C is frozen" or name == "X") for name in "XC")
+    if graph == "X is read twice":
+        D = made.apply(X, X)
+    elif graph == "two calls":
+        D, other = made.apply(X, C), made.apply(3 * X, C)
+    else:
+        D = made.apply(X, C)
+    if type(D) is not torch.Tensor:
+        raise WrongAnswer(f"apply returned a {type(D).__name__}, expected a tensor")
+    if D.shape != dD.shape:
+        raise WrongAnswer(f"apply returned the shape {tuple(D.shape)}, expected {tuple(dD.shape)}")
+    if not D.requires_grad:
+        raise WrongAnswer("autograd did not record what apply returned: is forward a staticmethod, and D made of X?")
+    if graph == "forward":
+        return D, torch.zeros_like(X), torch.zeros_like(C), torch.zeros_like(dD)
+    loss = ((D + beside) * dD).sum() + (other.sum() if graph == "two calls" else 0)
+    loss.backward()
+    return D, *(x.grad if x.grad is not None else torch.zeros_like(x) for x in (X, C)), leaf.grad
+
+
+# blind_upstream
+
+
+def any_matrix(d):
+    return lambda rng: {"W": rng.normal(size=(d, d))}
+
+
+def blindness(inputs, arrays):
+    """How far the two products are apart, beside the size of both factors."""
+    W, dY = inputs["W"], arrays[0]
+    if dY.size != len(W):
+        raise WrongAnswer(f"dY has shape {dY.shape}, expected {(1, len(W))}")
+    if dY.dtype.kind != "f" or not np.isfinite(dY).all():
+        raise WrongAnswer("dY has numbers that are complex or not finite")
+    if not dY.any():
+        raise WrongAnswer("dY is zero: every backward pass sends nothing back for that, right or wrong")
+    gap = W - W.T
+    error = np.abs(dY.reshape(1, -1) @ gap).max() / (np.abs(dY).max() * np.abs(gap).max())
+    return (np.array(error if error > 1e-9 else 0.0),)
+
+
+def shown(low, high):
+    return lambda rng: {"e": float(rng.uniform(low, high))}
+
+
+# each_token_alone: ten functions, of which the first three do
+
+
+def _softmax_over_tokens(X):
+    E = np.exp(X - X.max(axis=0))
+    return E / E.sum(axis=0)
+
+
+def _first_left_alone(X):
+    return np.concatenate([X[:1], 2 * X[1:]])
+
+
+def _a_little_of_the_token_before(X):
+    return X + 1e-9 * np.concatenate([0 * X[:1], X[:-1]])
+
+
+MIXERS = {
+    "each number through tanh": lambda X: np.tanh(X),
+    "a row times a matrix": lambda X: X @ np.cos(np.arange(X.shape[1] ** 2)).reshape(X.shape[1], X.shape[1]),
+    "LayerNorm of each row": _normalise,
+    "softmax over the tokens": _softmax_over_tokens,
+    "divided by the length of all": lambda X: X / np.sqrt((X * X).sum()),
+    "divided by the number of tokens": lambda X: X / len(X),
+    "the place is added": lambda X: X + np.arange(len(X))[:, None],
+    "the first token is left alone": _first_left_alone,
+    "a billionth of the token before": _a_little_of_the_token_before,
+    "the last token is left alone": lambda X: _first_left_alone(X[::-1])[::-1],
+}
+
+
+def tokens(scale, n, d):
+    return lambda rng: {"X": scale * rng.normal(size=(n, d)), "layers": MIXERS}
+
+
+def call_each_token_alone(answer, inputs):
+    return verdicts(inputs["layers"], lambda f: answer(f, inputs["X"]))

@@ -11,9 +11,11 @@ def linear_backward(dY, X, W):
     ...
 
 
-def bias_gradient(dY):
-    """Gradient of b in Y = X W + b, for dY of any rank from 2 to 4 (or more):
-    (…, d) -> (d,).
+def tied_backward(dY, X, W):
+    """Gradients of a loss through Y = tanh(X W) Wᵀ, where W is read twice.
+
+    dY and X (*B, n, d), W (d, k); *B stands for any number of leading axes.
+    Returns dX like X, dW like W.
     """
     ...
 
@@ -25,11 +27,12 @@ def sum_to(dY, shape):
     ...
 
 
-def gather_backward(dY, ids, size):
-    """Gradient of the table E (size, d) in Y = E[ids].
+def bag_backward(dy, E, ids, w):
+    """Gradients of a loss through y = Σ_p w[p] E[ids[..., p]].
 
-    ids holds whole numbers and has any shape; dY (*ids.shape, d).  Returns dE
-    (size, d).
+    dy (*B, d), E (v, d), ids (*B, n) whole numbers below v, w (n,); *B
+    stands for any number of leading axes.
+    Returns dE like E, dw like w.
     """
     ...
 
@@ -64,12 +67,48 @@ def attention_in_rows(X, W_q, W_k, W_v, b_q, b_k, b_v):
     ...
 
 
-def best_step(eps, f, f3):
-    """The step h > 0 with the smallest error bound of a central difference,
-    and that bound.
+def best_step_of_four(eps, f, f5):
+    """The step h > 0 with the smallest error bound of the four-point
+    difference, and that bound.
 
-    eps: relative error of one evaluation; f: value of the function; f3: its
-    third derivative (not zero).
+    eps: relative error of one evaluation; f: value of the function; f5: its
+    fifth derivative (not zero).
     Returns h, bound.
+    """
+    ...
+
+
+def make_distances():
+    """Return a class derived from torch.autograd.Function: apply(X, C) gives
+    D[i, j], the squared length of X[i] − C[j].
+
+    X (n, d) and C (m, d) are tensors; D (n, m).
+    """
+    ...
+
+
+def blind_upstream(W):
+    """An upstream dY (1, d), not zero, with dY W = dY Wᵀ.
+
+    W (d, d), and d is odd.
+    """
+    ...
+
+
+def factors_behind(e):
+    """The two factors c for which a gradient that is c times the measured one
+    shows the relative error e.
+
+    e: a number, 0 < e ≤ 2, but not 1.  Returns small, large with
+    |small| ≤ |large|.
+    """
+    ...
+
+
+def each_token_alone(f, X):
+    """True if f treats the tokens, the rows of X, each by itself and all
+    alike; False if not.
+
+    X (n, d); f takes (k, d) to (k, d), for other k than n too.
     """
     ...
