@@ -12,7 +12,7 @@ SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.py
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
-BENCHMARKS := train_step checks flash torch_block decode pretrained_speed gpu
+BENCHMARKS := train_step checks check_latency flash torch_block decode pretrained_speed gpu
 
 ifneq ($(filter try,$(MAKECMDGOALS)),)
   ifndef CH

@@ -119,3 +119,12 @@ def test_without_a_gpu_nothing_is_written(monkeypatch, capsys, tmp_path):
     assert flops["parameters"] == flops["N"] + 1024 * d
     assert flops["full"] == 6 * flops["N"] + 12 * 12 * d * 1024 and abs(flops["full"] / 855e6 - 1) < 0.002
     assert flops["full"] - flops["causal"] == 6 * 12 * d * 1024
+
+
+def test_a_check_is_quick(tmp_path):
+    """The first in a process within 150 ms of CPU time, a later one within 20; three times that where others work."""
+    for path in FOLDER.glob("*.py"):
+        tmp_path.joinpath(path.name).write_bytes(path.read_bytes())
+    ran("check_latency.py", "--sets", "05", "--starts", "1", folder=tmp_path)
+    found = json.loads(tmp_path.joinpath("results", "check_latency.json").read_text(encoding="utf-8"))
+    assert found["first_ms"] < 450 and found["median_ms"] < 60 and found["rows"][0]["checks"] > 20

@@ -439,4 +439,4 @@ def test_it_takes_no_time(lab):
         start = time.process_time()
         lab.says()
         seconds.append(time.process_time() - start)
-    assert min(seconds) < 5e-3 * 2  # twice what is promised: the shapes of every call are checked here
+    assert min(seconds) < 0.03  # 3 ms on a machine that has nothing else to do
