@@ -174,15 +174,15 @@ INVARIANTS = {
 
 WRONG = [
     M("np.recurrent.rnn_backward", "slope twin invariant", "gradient cut at every step: no way back through time",
-      "dh = da @ W_h.mT", "dh = 0 * da"),
+      "dh = du @ W_h.mT", "dh = 0 * du"),
     M("np.recurrent.rnn_backward", "slope twin invariant", "W_h not transposed on the way back",
-      "dh = da @ W_h.mT", "dh = da @ W_h"),
+      "dh = du @ W_h.mT", "dh = du @ W_h"),
     M("np.recurrent.rnn_backward", "slope twin invariant", "tanh' forgotten",
       "(dH[..., t, :] + dh) * (1 - h * h)", "(dH[..., t, :] + dh)"),
     M("np.recurrent.rnn_backward", "slope twin invariant", "only the last output sends a gradient",
       "(dH[..., t, :] + dh) *", "((dH[..., t, :] if t == H.shape[-2] - 1 else 0) + dh) *"),
     M("np.recurrent.rnn_backward", "slope twin invariant", "gradient gathered in the upstream",
-      "        da = (dH[..., t, :] + dh)", "        dH[..., t, :] += dh\n        da = dH[..., t, :]"),
+      "        du = (dH[..., t, :] + dh)", "        dH[..., t, :] += dh\n        du = dH[..., t, :]"),
     M("np.recurrent.rnn_backward", "slope twin invariant", "dW_h from h_t for h_{t−1}",
       "LinearCache(before, W_h, False)", "LinearCache(H, W_h, False)"),
     M("np.recurrent.rnn_forward", "slope twin invariant", "first state forgotten",

@@ -43,14 +43,14 @@ def rnn_backward(
 ) -> tuple[Float[Array, "*B n d"], dict[str, Float[Array, "..."]], Float[Array, "*B h"] | None]:
     """dX, the gradients of the parameters, and dh0 (None without h0): h_t was an output and the input of step t + 1."""
     linear, H, before, W_h, has_h0 = cache
-    dA, dh = np.empty_like(H), np.zeros(H[..., 0, :].shape, H.dtype)
+    dU, dh = np.empty_like(H), np.zeros(H[..., 0, :].shape, H.dtype)
     for t in reversed(range(H.shape[-2])):
         h = H[..., t, :]
-        da = (dH[..., t, :] + dh) * (1 - h * h)  # (1.3), (1.4)
-        dh = da @ W_h.mT  # (1.3)
-        dA[..., t, :] = da
-    dX, dW_x, db = linear_backward(dA, linear)  # (1.5)
-    _, dW_h, _ = linear_backward(dA, LinearCache(before, W_h, False))
+        du = (dH[..., t, :] + dh) * (1 - h * h)  # (1.3), (1.4)
+        dh = du @ W_h.mT  # (1.3)
+        dU[..., t, :] = du
+    dX, dW_x, db = linear_backward(dU, linear)  # (1.5)
+    _, dW_h, _ = linear_backward(dU, LinearCache(before, W_h, False))
     return dX, {"W_x": dW_x, "W_h": dW_h, "b": db}, dh if has_h0 else None
 
 

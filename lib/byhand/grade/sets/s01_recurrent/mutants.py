@@ -12,20 +12,20 @@ from ...model import Mutant
 def _through_time(
     slope=lambda h: 1 - h * h, back=lambda da, W_h: da @ W_h.mT, before=None, add=lambda dh, later: dh + later,
     over=lambda rows: rows.reshape(-1, rows.shape[-1]).sum(axis=0), first=lambda later, da: later,
-    tokens=lambda dA, W_x: dA @ W_x.mT,
+    tokens=lambda dU, W_x: dU @ W_x.mT,
 ):
     """Backpropagation through time with one part replaced by a wrong one."""
 
     def function(dH, X, H, h0, W_x, W_h):
         earlier = np.concatenate([h0[..., None, :], H[..., :-1, :]], axis=-2)
-        dA, later = np.zeros_like(H), np.zeros_like(h0)
+        dU, later = np.zeros_like(H), np.zeros_like(h0)
         for t in reversed(range(H.shape[-2])):
-            dA[..., t, :] = da = add(dH[..., t, :], later) * slope(H[..., t, :])
+            dU[..., t, :] = da = add(dH[..., t, :], later) * slope(H[..., t, :])
             later = back(da, W_h)
-        flat = dA.reshape(-1, dA.shape[-1])
+        flat = dU.reshape(-1, dU.shape[-1])
         used = before(earlier, H) if before else earlier
-        return (tokens(dA, W_x), X.reshape(-1, X.shape[-1]).T @ flat, used.reshape(-1, flat.shape[1]).T @ flat,
-                over(dA), first(later, dA[..., 0, :]))
+        return (tokens(dU, W_x), X.reshape(-1, X.shape[-1]).T @ flat, used.reshape(-1, flat.shape[1]).T @ flat,
+                over(dU), first(later, dU[..., 0, :]))
 
     return function
 
@@ -47,22 +47,22 @@ THROUGH_TIME = (
            "The direct gradient of a state is lost as soon as something comes back from the next step; the two are "
            "added.", "1.2", RUNS),
     Mutant("no slope", _through_time(slope=lambda h: 1.0),
-           "The slope of the tanh is missing: da_t = e_t ∘ (1 − h_t²).", "1.2", LONG),
+           "The slope of the tanh is missing: du_t = e_t ∘ (1 − h_t²).", "1.2", LONG),
     Mutant("slope of the slope", _through_time(slope=lambda h: 1 - np.tanh(h) ** 2),
            "tanh is taken of h_t, which is a tanh already: the slope is 1 − h_t².", "1.2", LONG),
     Mutant("not transposed", _through_time(back=lambda da, W_h: da @ W_h),
-           "Backward, da_t is multiplied by W_h; it takes the transpose, since h_{t−1} W_h was the way forward.", "1.2",
+           "Backward, du_t is multiplied by W_h; it takes the transpose, since h_{t−1} W_h was the way forward.", "1.2",
            LONG),
     Mutant("own state", _through_time(before=lambda earlier, H: H),
            "dW_h is made with h_t itself; the input of step t was h_{t−1}.", "1.2", LONG),
     Mutant("start forgotten", _no_start,
-           "Step 1 also used W_h, on h0: its term h0ᵀ da_1 belongs to dW_h.", "1.2", RUNS),
+           "Step 1 also used W_h, on h0: its term h0ᵀ du_1 belongs to dW_h.", "1.2", RUNS),
     Mutant("batch kept apart", _through_time(over=lambda rows: rows.sum(axis=-2)),
            "db is summed over the tokens alone; all the axes in front share b as well.", "1.2", ("batch",)),
     Mutant("mean", _through_time(over=lambda rows: rows.reshape(-1, rows.shape[-1]).mean(axis=0)),
            "db is a mean over the tokens; gradients of shared parameters add up.", "1.2", LONG),
     Mutant("dh0 without its matrix", _through_time(first=lambda later, da: da),
-           "dh0 is da_1 itself; on the way back through h0 W_h it is multiplied by W_hᵀ.", "1.2", LONG),
+           "dh0 is du_1 itself; on the way back through h0 W_h it is multiplied by W_hᵀ.", "1.2", LONG),
 )
 
 # 01.2

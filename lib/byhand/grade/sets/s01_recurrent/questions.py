@@ -21,11 +21,11 @@ QUESTIONS = (
         ),
         hints=(
             "Walk from the last token to the first, and carry one row with you: what comes back from the step after.",
-            "The carried row, da_{t+1} W_hᵀ, is added to the direct gradient; the sum times 1 − h_t² is da_t. With all "
-            "da_t at hand, the rest is one linear map with the inputs x_t, and one with the inputs h_{t−1}.",
+            "The carried row, du_{t+1} W_hᵀ, is added to the direct gradient; the sum times 1 − h_t² is du_t. With all "
+            "du_t at hand, the rest is one linear map with the inputs x_t, and one with the inputs h_{t−1}.",
             "Put h0 in front of H and leave out the last row: np.concatenate([h0[..., None, :], H[..., :-1, :]], "
             "axis=-2) "
-            "has h_{t−1} beside each da_t. Flatten all leading axes before the products that give dW_x and dW_h. What "
+            "has h_{t−1} beside each du_t. Flatten all leading axes before the products that give dW_x and dW_h. What "
             "is "
             "carried out of the loop is dh0.",
         ),
