@@ -617,6 +617,7 @@ CRASHES = {  # the line that fails, and what is said about it
     "return np.stack([X, X]).T @ np.stack([X, X])": "ValueError: matmul: the sizes do not fit",
     "Z = X.reshape(1, 3, 4)\n    return Z @ Z.T": "With more than two axes .T turns all of them round; .mT exchanges",
     "return (X * 2) @ (X -\n        y)": "X * 2 @ (X - y) was given shapes (3, 4) and (3, 4)",
+    "i = np.arange(2)\n    np.add.at(X, i, X)": "np.add.at was given places of shape (2,) in an array of shape (3, 4)",
     "return X.reshape(5, 2), y": "cannot reshape array of size 12 into shape (5,2)",
 }
 
@@ -653,6 +654,8 @@ FORMS = {  # a wrong array, the right one, and the sentence
     "nearly": (A43 * (1 + 1e-7), A43, "The largest error is only 1e-07 of the largest number"),
     "float32": (A43.astype(np.float32).astype(float), A43, "precision of float32"),
     "inverted": (A43 > 0, A43 <= 0, "True and False are exchanged."),
+    "large whole numbers": (A43.astype(int) + 10**12 + 1, A43.astype(int) + 10**12, "Every number is too large by 1."),
+    "one flag": (np.array(True), np.array(False), ""),
     "weights": (SOFT / 2, SOFT, "The rows are weights and should sum to one; yours sum to 0.5."),
     "columns sum": (SOFT / SOFT.sum(axis=0), SOFT, "The columns sum to one, and it should be the rows."),
     "noise": (A43 + np.random.default_rng(5).normal(size=(4, 3)), A43, ""),
@@ -682,6 +685,11 @@ SHAPES = {
     "averaged": (A234.mean(axis=2), A234, "This is the mean of what is expected over axis 2"),
     "missing": (A234[0], A234, "The leading part (2,) is missing."),
     "short": (A43[:3], A43, "The first axis has one entry too few."),
+    "in one row": (A43.ravel(), A43, "The numbers are right and in order; only the shape is another."),
+    "a grid": (A43.reshape(2, 2, 3), A43, "The numbers are right and in order; only the shape is another."),
+    "doubled": (np.concatenate([A43, A43], axis=1), A43, "The last axis is 2 times as long as it should be."),
+    "a sequence that parts": (np.array([5, 6, 7, 9, 9]), np.array([5, 6, 7, 8]), "The first 3 are right; from there"),
+    "a sequence cut short": (np.array([5, 6]), np.array([5, 6, 7, 8]), "All numbers that both have are equal."),
 }
 
 
@@ -705,6 +713,12 @@ def test_overflow_is_told_apart_from_a_quotient_of_zeros():
 
 def test_of_several_outputs_the_right_ones_are_named():
     assert "Right: P. Wrong: s." in repr(toy_report(lambda X, y: (2 * X, X.sum(axis=0) * y)))
+
+
+def test_outputs_in_each_others_place_are_named():
+    said = "P and s are exchanged: the numbers of each are right for the other."
+    assert said in repr(toy_report(lambda X, y: right_pair(X, y)[::-1]))
+    assert said not in repr(toy_report(lambda X, y: (2 * X, 2 * y)))
 
 
 def test_nothing_is_said_of_form_where_a_known_mistake_is_named():

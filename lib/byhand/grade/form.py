@@ -44,11 +44,28 @@ def about_shape(array, right):
     a, b = plain(array), plain(right)
     if a is None or b is None:
         return ""
+    if len(mine) == len(theirs) == 1:
+        return " ".join(filter(None, (_one_off(a, b), _same_beginning(a, b))))
     if len(mine) == len(theirs):
-        return _turned(a, b) or _one_off(a, b)
+        return _turned(a, b) or _as_they_lie(a, b) or _one_off(a, b)
     if len(mine) > len(theirs):
-        return _too_many(a, b)
-    return _too_few(a, b)
+        return _too_many(a, b) or _as_they_lie(a, b)
+    return _too_few(a, b) or _as_they_lie(a, b)
+
+
+def _as_they_lie(a, b):
+    if a.size == b.size and close(a.ravel(), b.ravel()):
+        return "The numbers are right and in order; only the shape is another."
+    return ""
+
+
+def _same_beginning(a, b):
+    """Of two sequences of different lengths: where they part."""
+    n = min(a.size, b.size)
+    apart = [i for i in range(n) if a[i] != b[i]]
+    if apart == [] and n:
+        return "All numbers that both have are equal." if n > 1 else ""
+    return f"The first {apart[0]} are right; from there on they part." if apart and apart[0] > 1 else ""
 
 
 def _turned(a, b):
@@ -72,9 +89,11 @@ def _one_off(a, b):
         for name, value in (("sum", b.sum(axis=k, keepdims=True)), ("mean", b.mean(axis=k, keepdims=True))):
             if close(a, value):
                 return f"The {where} axis is gone: this is the {name} over it of what is expected."
+    what = f"The {where} axis" if a.ndim > 1 else "It"
     if abs(gap) == 1:
-        what = f"The {where} axis" if a.ndim > 1 else "It"
         return f"{what} has one entry too {'few' if gap > 0 else 'many'}."
+    if a.shape[k] > b.shape[k] > 1 and a.shape[k] % b.shape[k] == 0:
+        return f"{what} is {a.shape[k] // b.shape[k]} times as long as it should be."
     return ""
 
 
@@ -120,14 +139,17 @@ def _too_few(a, b):
 def about_numbers(name, array, right):
     """A sentence about wrong numbers in the right shape, or ""."""
     if array.dtype.kind == "b" and right.dtype.kind == "b":
-        if (array != right).all():
+        if array.size > 1 and (array != right).all():
             return "True and False are exchanged."
+        if array.size == 1:
+            return ""
     a, b = plain(array), plain(right)
     if a is None or b is None or a.shape != b.shape or not a.size or not (_isfinite(a) & _isfinite(b)).all():
         return ""
     with _errstate(all="ignore"):
         looks = (_whole, _lines, _places, _part)
-        found = (_impossible(name, a, b), _digits(a, b) or next(filter(None, (look(a, b) for look in looks)), ""))
+        nearly = _digits(a, b) if right.dtype.kind == "f" else ""
+        found = (_impossible(name, a, b), nearly or next(filter(None, (look(a, b) for look in looks)), ""))
     return " ".join(text for text in found if text)
 
 
@@ -163,13 +185,13 @@ def _whole(a, b):
     if close(-a, b):
         return "The sign is the opposite; the size is right." if a.size == 1 else "All signs are the opposite."
     c = float((a * b).sum() / (b * b).sum())
-    if c and close(a / c, b):
+    if c and abs(c - 1) > CLOSE and close(a / c, b):
         word = _factor(c)
         if a.size == 1:  # a single number is always some multiple of another
             return f"This is {word} times the expected number." if word[0] != "~" else ""
         return f"Every number is {word.lstrip('~')} times the expected one."
-    if close(_abs(a), _abs(b)):
-        k = int((_sign(a) != _sign(b)).sum())
+    k = int((_sign(a) != _sign(b)).sum())
+    if k and close(_abs(a), _abs(b)):
         return f"The sizes are right; {k} of {a.size} numbers have the wrong sign."
     shift = a - b
     if a.size > 2 and close(shift, 0 * shift + shift.mean()):
@@ -291,6 +313,8 @@ def about_crash(error, frame, lasti):
     if type(error) is not ValueError:
         return ""
     message = str(error)
+    if "not broadcastable to correct shape" in message:
+        return _about_at(_node_at(frame, lasti), frame)
     product = "matmul" in message or "not aligned" in message or "gufunc signature" in message
     if not (product or "broadcast" in message):
         return ""
@@ -312,6 +336,20 @@ def about_crash(error, frame, lasti):
             met += " With more than two axes .T turns all of them round; .mT exchanges the last two."
         return met
     return met + "neither may be a single number."
+
+
+def _about_at(node, frame):
+    """Which shapes np.add.at was given."""
+    if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "at" and len(node.args) == 3):
+        return ""
+    scope, shapes = {**frame.f_globals, **frame.f_locals}, []
+    try:
+        with _errstate(all="ignore"):
+            shapes = [np.shape(_value(arg, scope)) for arg in node.args]
+    except Exception:
+        return ""
+    return (f"{ast.unparse(node.func)} was given places of shape {shapes[1]} in an array of shape {shapes[0]}, and "
+            f"values of shape {shapes[2]}: there must be a value, or a row of values, for each place.")
 
 
 def _node_at(frame, lasti):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .form import about_not_finite, about_numbers, about_shape
+from .form import about_not_finite, about_numbers, about_shape, close
 from .model import WrongAnswer
 from .run import Result
 
@@ -55,16 +55,18 @@ def judge(question, case, result, expected):
         for name, array, right in zip(question.judged, result.arrays, expected, strict=True)
         if not case.look or name in case.look
     ]
+    swapped = _exchanged(question.judged, result.arrays, expected)
     for stage in (_structure, _shape, _finite, _dtype):
         for name, array, right in looked:
             if text := stage(name, array, right):
-                return Verdict(stage.__name__[1:], text, remark=_remark(stage, array, right, result.events))
+                remark = swapped if stage is _shape and swapped else _remark(stage, array, right, result.events)
+                return Verdict(stage.__name__[1:], text, remark=remark)
     if result.changed:
         names = ", ".join(result.changed)
         return Verdict("changed", f"your function changed its input {names} in place; work on a copy")
     for name, array, right in looked:
         if verdict := _numbers(name, array, right, case, question.labels):
-            remark = "" if question.labels else about_numbers(name, array, right)
+            remark = "" if question.labels else swapped or about_numbers(name, array, right)
             return replace(verdict, remark=" ".join(filter(None, (remark, _others(looked, case, question.labels)))))
     return Verdict("ok")
 
@@ -73,6 +75,17 @@ def _remark(stage, array, right, events):
     if stage is _shape:
         return about_shape(array, right)
     return about_not_finite(array, events) if stage is _finite else ""
+
+
+def _exchanged(names, arrays, expected):
+    """Two outputs that stand in each other's place."""
+    for i, j in itertools.combinations(range(len(names)), 2):
+        mine, right = (arrays[i], arrays[j]), (expected[j], expected[i])
+        if any(isinstance(a, str) or a.dtype.kind not in "fiu" or a.size < 2 for a in (*mine, *right)):
+            continue
+        if all(close(a, b) for a, b in zip(mine, right, strict=True)) and not close(arrays[i], expected[i]):
+            return f"{names[i]} and {names[j]} are exchanged: the numbers of each are right for the other."
+    return ""
 
 
 def _others(looked, case, labels):
@@ -271,8 +284,8 @@ def _comparable(array, right):
 def _combined(mine, a, b, right, case):
     if not all(_comparable(array, right) for array in (mine, a, b)):
         return False
-    if any(_same_array(one, right, case) for one in (a, b)):
-        return False
+    if any(_same_array(one, right, case) for one in (a, b)) or _same_array(a, b, case):
+        return False  # one of them changes nothing, or both are one mistake
     with _errstate(all="ignore"):
         summed, product = a + b - right, _where(right == 0, a + b, a * b / right)
     return any(

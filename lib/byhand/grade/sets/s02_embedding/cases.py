@@ -55,9 +55,12 @@ def equal_pairs(rng):
 
 
 def a_run(rng):
-    """A run of one letter: its pairs overlap."""
-    a, b, c = rng.choice(np.arange(97, 123), size=3, replace=False).tolist()
-    return {"ids": np.array([b, *[a] * 7, c, *[a] * 5, b]), "count": 2}
+    """Runs of one letter, whose pairs overlap; another pair comes more often than they do without overlap."""
+    a, b, c, d = rng.choice(np.arange(97, 123), size=4, replace=False).tolist()
+    others = rng.permutation(np.arange(33, 65)).tolist()
+    pairs = [i for k in range(12) for i in (others[k], c, d)]
+    short = [i for k in range(12, 16) for i in (others[k], a, a, a)]
+    return {"ids": np.array([b, *[a] * 7, c, *[a] * 5, b, *pairs, *short]), "count": 3}
 
 
 def new_text(letters, words, length, count):
@@ -75,18 +78,25 @@ def new_text(letters, words, length, count):
 def order_matters(rng):
     """abcd is a + bcd, since bcd was learned before abc; from the left it would be abc + d, or ab + c + d."""
     a, b, c, d = rng.choice(np.arange(97, 123), size=4, replace=False).tolist()
-    merges = [(b, c), (a, b), (256, d), (a, 256)]
-    return {"ids": np.array([a, b, c, d, a, b, d, a, b, c, a, a, b, c, d]), "merges": np.array(merges)}
+    merges = [(b, c), (a, b), (256, d), (a, 256), (c, a)]
+    return {"ids": np.array([a, b, c, d, a, b, d, a, b, c, d, d, b, c, a, a, b, c, d]), "merges": np.array(merges)}
 
 
 def tokens_to_spell(letters, words, length, count):
     def make(rng):
         ids = some_text(rng, letters, words, length)
         merges = learned(ids, count, most_frequent)
-        tokens = [*rng.integers(256, 256 + count, size=12).tolist(), *ids[:5], 255 + count]
+        tokens = [*rng.integers(256, 256 + count, size=12).tolist(), *ids[:5], 255 + count, 256]
         return {"tokens": np.array(tokens), "merges": np.array(merges)}
 
     return make
+
+
+def deep_tokens(rng):
+    """Each merge is made of the one before it."""
+    letters = rng.choice(np.arange(97, 123), size=7, replace=False).tolist()
+    merges = [(letters[0], letters[1])] + [(256 + k, letters[k + 2]) for k in range(5)]
+    return {"tokens": np.array([261, letters[0], 256, 259, letters[6], 258]), "merges": np.array(merges)}
 
 
 def bags(lead, n, V, d, pad, empty=False):

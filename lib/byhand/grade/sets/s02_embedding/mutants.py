@@ -55,6 +55,55 @@ def _first_only(ids, count):
     return np.array(merges)
 
 
+def _next_id(first):
+    def function(ids, count):
+        ids, merges = ids.tolist(), []
+        for k in range(count):
+            merges.append(most_frequent(_totals(zip(ids[:-1], ids[1:], strict=True))))
+            ids = joined(ids, merges[-1], first + k)
+        return np.array(merges)
+
+    return function
+
+
+def _totals(pairs):
+    totals = {}
+    for pair in pairs:
+        totals[pair] = totals.get(pair, 0) + 1
+    return totals
+
+
+def _counted_apart(ids, count):
+    """A pair that overlaps the same pair just before it is not counted."""
+    ids, merges = ids.tolist(), []
+    for k in range(count):
+        found, free = [], 0
+        for i, pair in enumerate(zip(ids[:-1], ids[1:], strict=True)):
+            if i < free and found and found[-1] == pair:
+                continue
+            found.append(pair)
+            free = i + 2
+        merges.append(most_frequent(_totals(found)))
+        ids = joined(ids, merges[-1], 256 + k)
+    return np.array(merges)
+
+
+def _from_the_end(ids, count):
+    ids, merges = ids.tolist(), []
+    for k in range(count):
+        merges.append(most_frequent(_totals(zip(ids[:-1], ids[1:], strict=True))))
+        ids = joined(ids[::-1], merges[-1][::-1], 256 + k)[::-1]
+    return np.array(merges)
+
+
+def _steps_of_two(ids, count):
+    ids, merges = ids.tolist(), []
+    for k in range(count):
+        merges.append(most_frequent(_totals(zip(ids[::2], ids[1::2], strict=False))))
+        ids = joined(ids, merges[-1], 256 + k)
+    return np.array(merges)
+
+
 TEXTS = ("a text", "many merges", "another text")
 
 MERGES = (
@@ -93,6 +142,43 @@ MERGES = (
         "joined in one place",
         _first_only,
         "The pair is joined only where it stands first: join it everywhere before you count again.",
+        "2.2",
+        TEXTS,
+    ),
+    Mutant(
+        "ids begin at 257",
+        _next_id(257),
+        "The new ids begin at 257: 0 … 255 are the bytes, so merge 0 gets 256.",
+        "2.2",
+        TEXTS,
+    ),
+    Mutant(
+        "ids begin at 255",
+        _next_id(255),
+        "The new ids begin at 255, which is a byte already: merge 0 gets 256.",
+        "2.2",
+        TEXTS,
+    ),
+    Mutant(
+        "runs counted without overlap",
+        _counted_apart,
+        "In a run such as aaa the pair aa is counted once here: neighbours are counted at every place, so it comes "
+        "twice.",
+        "2.2",
+        ("a run",),
+    ),
+    Mutant(
+        "joined from the right",
+        _from_the_end,
+        "Pairs are joined from the right: in a run of odd length the single letter that is left over must be the "
+        "last.",
+        "2.2",
+        ("a run",),
+    ),
+    Mutant(
+        "every second pair",
+        _steps_of_two,
+        "Only every second pair of neighbours is counted: each token has a neighbour on both sides.",
         "2.2",
         TEXTS,
     ),
@@ -139,6 +225,14 @@ def _leftmost(ids, merges):
     return np.array(ids)
 
 
+def _latest(ids, merges):
+    ids, ranks = ids.tolist(), {tuple(pair): 256 + k for k, pair in enumerate(merges.tolist())}
+    while known := [pair for pair in zip(ids[:-1], ids[1:], strict=True) if pair in ranks]:
+        pair = max(known, key=ranks.get)
+        ids = joined(ids, pair, ranks[pair])
+    return np.array(ids)
+
+
 CUTS = ("a new text", "another text")
 
 ENCODINGS = (
@@ -180,15 +274,22 @@ ENCODINGS = (
         "2.2",
         CUTS,
     ),
+    Mutant(
+        "latest merge first",
+        _latest,
+        "Of the pairs in the text the one learned last is joined first: the one learned first goes first.",
+        "2.2",
+        ("order",),
+    ),
 )
 
 # 02.3
 
 
-def _spell(order=lambda pair: pair, depth=99):
+def _spell(order=lambda pair: pair, depth=99, first=256):
     def function(tokens, merges):
         def spell(token, level):
-            if token < 256 or level == 0:
+            if token < first or level == 0:
                 return [token]
             return sum((spell(half, level - 1) for half in order(merges[token - 256].tolist())), [])
 
@@ -225,6 +326,27 @@ SPELLINGS = (
         "merges dropped",
         lambda tokens, merges: tokens[tokens < 256],
         "Tokens above 255 are left out: they are the merges, and most of the text.",
+        "2.2",
+        SPELT,
+    ),
+    Mutant(
+        "two levels",
+        _spell(depth=2),
+        "Tokens are opened twice, and some go deeper: go on until only bytes are left.",
+        "2.2",
+        ("long tokens",),
+    ),
+    Mutant(
+        "256 taken for a byte",
+        _spell(first=257),
+        "Token 256 is left as it is: the bytes end at 255, and 256 is merge 0.",
+        "2.2",
+        SPELT,
+    ),
+    Mutant(
+        "a list for each token",
+        lambda tokens, merges: [_spell()(np.array([t]), merges).tolist() for t in tokens],
+        "Each token has a list of its own: string them together into one row of bytes.",
         "2.2",
         SPELT,
     ),
@@ -367,6 +489,44 @@ BAGS = (
         "2.4",
         ("a text of filling",),
     ),
+    Mutant(
+        "filling is always word 0",
+        lambda dX, ids, V, pad: _bag()(dX, ids, V, 0),
+        "Word 0 is taken for the filling: which id fills the texts up is said by pad.",
+        "2.4",
+        ("one text", "several texts", "other texts"),
+    ),
+    Mutant(
+        "one added to the length",
+        _bag(share=lambda ids, there: there.sum(axis=-1) + 1),
+        "Each text is divided by one word too many: to be safe from 0/0, divide by the larger of the length and one, "
+        "not by the length plus one.",
+        "2.4",
+        ("no filling", *FILLED),
+    ),
+    Mutant(
+        "root of the length",
+        _bag(share=lambda ids, there: np.sqrt(there.sum(axis=-1))),
+        "The gradient is divided by the root of the number of words: the mean divides by the number itself.",
+        "2.4",
+        ("no filling", *FILLED),
+    ),
+    Mutant(
+        "mean over the texts",
+        lambda dX, ids, V, pad: _bag()(dX, ids, V, pad) / max(ids[..., 0].size, 1),
+        "The gradient is divided by the number of texts as well: every text has its own loss, and what they send to "
+        "a row adds up.",
+        "2.4",
+        ("no filling", "several texts", "two leading axes", "other texts"),
+    ),
+    Mutant(
+        "divided by how often a word came",
+        lambda dX, ids, V, pad: _bag()(dX, ids, V, pad) / np.maximum(np.bincount(ids.ravel(), minlength=V), 1)[:, None],
+        "Each row is divided by the number of times that its word came: the places where a word stands add up; only "
+        "the length of each text divides.",
+        "2.4",
+        FILLED,
+    ),
 )
 
 # 02.5
@@ -423,6 +583,36 @@ INPUTS = (
         "√V",
         _input(lambda E, n: math.sqrt(len(E)), 0),
         "The factor is the root of the number of words: it must be that of the width, √d.",
+        "2.5",
+        PLACES,
+    ),
+    Mutant(
+        "no positions",
+        lambda E, ids, P: math.sqrt(E.shape[1]) * E[ids],
+        "The positions are missing: the first block reads the sum of both.",
+        "2.5",
+        PLACES,
+    ),
+    Mutant(
+        "√n",
+        _input(lambda E, n: math.sqrt(n), 0),
+        "The factor is the root of the number of tokens: it must be that of the width, √d.",
+        "2.5",
+        PLACES,
+    ),
+    Mutant(
+        "position made smaller",
+        lambda E, ids, P: E[ids] + P / math.sqrt(E.shape[1]),
+        "The positions are divided by √d: the ratio is right, but the paper makes the words larger, and what the "
+        "first block reads is all of size one.",
+        "2.5",
+        PLACES,
+    ),
+    Mutant(
+        "rows made of variance one",
+        lambda E, ids, P: E[ids] / E.std() + P,
+        "The table is divided by its own standard deviation: the factor is a fixed number, √d, whatever training "
+        "makes of the rows.",
         "2.5",
         PLACES,
     ),
@@ -553,6 +743,20 @@ TIED = (
         "2.6",
         ("batch", "longer"),
     ),
+    Mutant(
+        "scored twice",
+        _tied(read=0.0, scored=2.0),
+        "dE is twice the scores’ path: X and Z are both linear in E, but the two paths have different gradients.",
+        "2.6",
+        TIED_ALL,
+    ),
+    Mutant(
+        "place path in dE",
+        _tied(s_read=lambda d: math.sqrt(d) + 1),
+        "dE also gets dX without its factor, which belongs to dP: the place is a table of its own.",
+        "2.6",
+        TIED_ALL,
+    ),
 )
 
 # 02.7
@@ -596,6 +800,18 @@ def _both_powered(counts, k, power):
     a, c = (counts.sum(axis=i) ** float(power) for i in (1, 0))
     m = k * np.outer(a / a.sum(), c / c.sum())
     return np.log(p / m), p * m / (p + m)
+
+
+def _each_count(counts, k, power):
+    p = counts / counts.sum()
+    q = (counts ** float(power)).sum(axis=0)
+    m = k * np.outer(p.sum(axis=1), q / q.sum())
+    return np.log(p / m), p * m / (p + m)
+
+
+def _of_counts(counts, k, power):
+    s, bend = _optimum()(counts, k, power)
+    return s, bend * counts.sum()
 
 
 SCORED = ("k = 1", "k = 5", "three quarters")
@@ -728,6 +944,64 @@ SCORES = (
         "2.8",
         BENT,
     ),
+    Mutant(
+        "p(a) forgotten",
+        _optimum(score=lambda p, m: np.log(p / (m / p.sum(axis=1, keepdims=True)))),
+        "p(a) is missing in s: a made-up pair has the word a as its centre with probability p(a), and the context c "
+        "with q(c).",
+        "2.8",
+        SCORED,
+    ),
+    Mutant(
+        "negatives drawn evenly",
+        _optimum(power=lambda q, power: np.ones_like(q)),
+        "The negatives are drawn evenly: they come from the counts of the contexts, to the given power.",
+        "2.8",
+        (*SCORED, *BENT),
+    ),
+    Mutant(
+        "power on each count",
+        _each_count,
+        "The power is applied to each count of a pair, and then the columns are summed: sum a column first, then "
+        "take the power.",
+        "2.8",
+        ("three quarters", *BENT),
+    ),
+    Mutant(
+        "no logarithm",
+        _optimum(score=lambda p, m: p / m),
+        "The logarithm is missing in s: e to the s equals this ratio.",
+        "2.8",
+        SCORED,
+    ),
+    Mutant(
+        "cut off at zero",
+        _optimum(score=lambda p, m: np.maximum(np.log(p / m), 0)),
+        "Negative scores are set to zero: pairs that come less often than by chance have a negative score.",
+        "2.8",
+        SCORED,
+    ),
+    Mutant(
+        "bend without σ",
+        _optimum(bend=lambda p, m, s, k: p + m),
+        "The bend is p(a, c) plus the chance of the made-up pair: σ(s) σ(−s) is missing.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "bend of counts",
+        _of_counts,
+        "The bend is made of counts: (2.21) has probabilities, so divide by the sum of all counts.",
+        "2.8",
+        BENT,
+    ),
+    Mutant(
+        "one term of the slope",
+        _optimum(bend=lambda p, m, s, k: m * p / (p + m) * (1 + 0 * s) * 2),
+        "The bend is twice what it should be: both terms together make p m / (p + m) once.",
+        "2.8",
+        BENT,
+    ),
 )
 
 # 02.8
@@ -857,6 +1131,13 @@ GRADIENTS = (
         ("dt", "more pairs"),
     ),
     Mutant(
+        "dt with t",
+        lambda U, W, t, c: (lambda dU, dW, dt, dc: (dU, dW, t * dt, dc))(*_everyone()(U, W, t, c)),
+        "dt is multiplied by t: beside t stands the product u · w alone.",
+        "2.8",
+        ("dt", "more pairs"),
+    ),
+    Mutant(
         "dt of own pairs",
         _everyone(dt=lambda G, S, z: (np.diag(G) * np.diag(S)).sum()),
         "dt has the pairs i = j alone: t multiplies every score, so all n² of them add up.",
@@ -870,6 +1151,56 @@ GRADIENTS = (
         "logarithm without overflow.",
         "2.8",
         ("large scores",),
+    ),
+    Mutant(
+        "negatives averaged",
+        _everyone(other=lambda z: _sigmoid(z) / (len(z) - 1)),
+        "The terms of the other pairs are averaged: the loss adds all of them.",
+        "2.8",
+        EVERY,
+    ),
+    Mutant(
+        "c forgotten in z",
+        lambda U, W, t, c: _everyone()(U, W, t, 0.0),
+        "c is missing in the scores: it shifts each z, and so each σ.",
+        "2.8",
+        EVERY,
+    ),
+    Mutant(
+        "t forgotten in z",
+        lambda U, W, t, c: _everyone(t_of=lambda one: t)(U, W, 1.0, c),
+        "t is missing in the scores inside σ: z is t times the product, plus c, in every place.",
+        "2.8",
+        EVERY,
+    ),
+    Mutant(
+        "y forgotten in front",
+        _everyone(other=lambda z: -_sigmoid(z)),
+        "The y in front is missing: each pair has the right size of gradient, but the other pairs are pulled where "
+        "they should be pushed.",
+        "2.8",
+        EVERY,
+    ),
+    Mutant(
+        "y forgotten in σ",
+        _everyone(other=lambda z: _sigmoid(-z)),
+        "The y inside σ is missing: for the other pairs it is σ(z), large where they are wrongly taken for true ones.",
+        "2.8",
+        EVERY,
+    ),
+    Mutant(
+        "derivative of σ",
+        _everyone(own=lambda z: -_sigmoid(z) * _sigmoid(-z), other=lambda z: _sigmoid(z) * _sigmoid(-z)),
+        "This is made of the derivative of σ: the loss has log σ, whose derivative is σ(−z) alone.",
+        "2.8",
+        EVERY,
+    ),
+    Mutant(
+        "dc averaged",
+        lambda U, W, t, c: (*_everyone()(U, W, t, c)[:3], _everyone()(U, W, t, c)[3] / len(U)),
+        "dc is divided by n once more: the loss has 1/n already, and c stands in every score, so all of them add up.",
+        "2.8",
+        ("dc", "more pairs"),
     ),
 )
 
@@ -888,6 +1219,12 @@ def _tokens(cut=_patches, turn=lambda kernel: kernel.transpose(2, 3, 1, 0), bias
         return F @ turn(kernel).reshape(-1, d) + bias * b
 
     return function
+
+
+def _stride_one(image, kernel, b):
+    p, (h, w, _) = kernel.shape[-1], image.shape
+    return np.array([np.einsum("abk,jkab->j", image[r : r + p, s : s + p], kernel) + b
+                     for r in range(h - p + 1) for s in range(w - p + 1)])
 
 
 GRIDS = ("one channel", "colour", "wide", "other sizes")
@@ -938,6 +1275,28 @@ PATCHES = (
         "2.9",
         GRIDS,
     ),
+    Mutant(
+        "divided by the pixels",
+        lambda image, kernel, b: _tokens(bias=0.0)(image, kernel, b) / kernel[0].size + b,
+        "Each product is divided by the number of pixels: a convolution adds them up.",
+        "2.9",
+        GRIDS,
+    ),
+    Mutant(
+        "stride one",
+        _stride_one,
+        "The squares overlap: the stride is p, so each pixel belongs to one square.",
+        "2.9",
+        GRIDS,
+    ),
+    Mutant(
+        "channels first",
+        _tokens(cut=lambda image, p: _patches(image, p).transpose(0, 1, 4, 2, 3)),
+        "The pixels of a square are flattened channel by channel, the kernel pixel by pixel: both must have the same "
+        "order.",
+        "2.9",
+        ("colour", "wide", "other sizes"),
+    ),
 )
 
 # 02.10
@@ -987,6 +1346,10 @@ def _longer(a, b, c):
     return merges, [*text, a]
 
 
+def _no_whole(a, b, c):
+    return [(b, c), (a, b), (256, c)], [a, b, c]
+
+
 LETTERS = ("three letters", "two letters", "one letter")
 
 COUNTEREXAMPLES = (
@@ -1032,6 +1395,14 @@ COUNTEREXAMPLES = (
         "In a run one merge fewer will do: the same two letters can be both halves.",
         "2.2",
         ("one letter",),
+    ),
+    Mutant(
+        "no token for the whole text",
+        _example(_no_whole, _doubled(_no_whole), lambda a: ([(a, a), (256, 256)], [a, a, a])),
+        "No token spells the whole text, so longest first needs two as well: the last merge must make a token of all "
+        "three bytes.",
+        "2.2",
+        LETTERS,
     ),
 )
 
@@ -1097,6 +1468,35 @@ COUNTS = (
         "2.2",
         RUNS,
     ),
+    Mutant(
+        "two letters more a merge",
+        _run(lambda n, m: n // max(2 * m, 1) + (n % max(2 * m, 1) > 0)),
+        "This takes a longest token of 2m letters: each merge doubles its length, so it has 2ᵐ.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "one letter more, the rest single",
+        _run(lambda n, m: n // (m + 1) + n % (m + 1)),
+        "This takes a longest token of m + 1 letters: each merge joins two tokens of the same length, so the length "
+        "doubles.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "zeros counted",
+        _run(lambda n, m: n // 2**m + m - (n % 2**m).bit_count()),
+        "The zeros of the rest are counted: there is a token for each one in its binary digits.",
+        "2.2",
+        RUNS,
+    ),
+    Mutant(
+        "merges subtracted",
+        _run(lambda n, m: max(n - m, 1)),
+        "Each merge is taken to save one token: it is applied wherever its pair stands, and halves their number.",
+        "2.2",
+        RUNS,
+    ),
 )
 
 # 02.12
@@ -1106,11 +1506,12 @@ def _flattened(counts, power):
     return np.where(counts > 0, counts, 0.0) ** power
 
 
-def _draw(weigh=_flattened, exclude=True, divide=True, side="right", after=None):
+def _draw(weigh=_flattened, exclude=True, divide=True, side="right", after=None, rest=False):
     def function(r, counts, contexts, power):
         ids = np.zeros(r.shape, int)
         for b, true in enumerate(contexts.tolist()):
-            weight = weigh(counts, power).astype(float)
+            others = np.where(np.arange(len(counts)) == true, 0, counts) if rest else counts
+            weight = weigh(others, power).astype(float)
             if exclude:
                 weight[true] = 0
             edges = np.cumsum(weight / weight.sum() if divide else weight)
@@ -1140,6 +1541,14 @@ def _late(r, counts, contexts, power):
         weight = weight / weight.sum()
         weight[true] = 0
         ids[b] = np.minimum(np.searchsorted(np.cumsum(weight), r[b], side="right"), len(counts) - 1)
+    return ids
+
+
+def _not_mapped_back(r, counts, contexts, power):
+    ids = np.zeros(r.shape, int)
+    for b, true in enumerate(contexts.tolist()):
+        weight = np.delete(_flattened(counts, power), true)
+        ids[b] = np.searchsorted(np.cumsum(weight / weight.sum()), r[b], side="right")
     return ids
 
 
@@ -1208,12 +1617,52 @@ DRAWS = (
         "2.8",
         PLAIN,
     ),
+    Mutant(
+        "as given",
+        _draw(weigh=_shares, exclude=False, divide=False, side="left"),
+        "This is what the given function draws: its three faults are the sum of the weights, the true context, and "
+        "the words that never came.",
+        "2.8",
+        ("three quarters", "frequent contexts", "words that never came"),
+    ),
+    Mutant(
+        "two faults left",
+        _draw(exclude=False, side="left"),
+        "The weights sum to one now; two faults are left: the true context can still be drawn, and so can a word "
+        "that never came.",
+        "2.8",
+        ("words that never came",),
+    ),
+    Mutant(
+        "power taken last",
+        _draw(weigh=_shares, divide=False, rest=True),
+        "The rest is normalised first and taken to the power afterwards: the widths no longer sum to one. Divide last.",
+        "2.8",
+        ("three quarters", "frequent contexts"),
+    ),
+    Mutant(
+        "word before instead",
+        _draw(exclude=False, after=lambda found, true, V: np.where(found == true, found - 1, found)),
+        "Where the true context was drawn, the word before it is taken: that word is then drawn too often. Take the "
+        "true one out before drawing.",
+        "2.8",
+        PLAIN,
+    ),
+    Mutant(
+        "ids of a shorter list",
+        _not_mapped_back,
+        "The true context was deleted from the list, and the words behind it have moved up by one: their ids must be "
+        "put right, or give the true one the weight zero instead.",
+        "2.8",
+        PLAIN,
+    ),
 )
 
 # 02.13
 
 
-def _module(V, d, pad, spread=None, on_read=math.sqrt, on_score=lambda d: 1.0, tie=True, keep="both", bias=False):
+def _module(V, d, pad, spread=None, on_read=math.sqrt, on_score=lambda d: 1.0, tie=True, keep="both", bias=False,
+            detached=False):
     """A tied module and its wrong relatives: where the factor stands, whether it is tied, what keeps the padding."""
     import torch
     from torch.nn.functional import embedding
@@ -1236,6 +1685,7 @@ def _module(V, d, pad, spread=None, on_read=math.sqrt, on_score=lambda d: 1.0, t
 
         def score(self, X):
             out = self.E if tie else self.out
+            out = out.detach() if detached else out
             logits = on_score(d) * X @ (out * self.known if keep == "both" else out).mT
             return logits + self.bias if bias else logits
 
@@ -1321,6 +1771,34 @@ MODULES = (
         "The table is drawn with variance 1: with √d at reading the words are far too loud, and the untrained model "
         "is sure of its scores. Draw it with variance 1/d.",
         "2.6",
+        ("reading", "batch"),
+    ),
+    Mutant(
+        "scores without a gradient",
+        _made(detached=True),
+        "No gradient comes from the scores: the table is detached there, and the path where it was scored is lost.",
+        "2.6",
+        ("gradient", "batch"),
+    ),
+    Mutant(
+        "divided at reading",
+        _made(on_read=lambda d: d**-0.5),
+        "The words are divided by √d where they are read: they are short already, and √d makes them longer.",
+        "2.5",
+        ("reading", "gradient", "batch"),
+    ),
+    Mutant(
+        "deviation 1/d",
+        _made(spread=lambda d: 1 / d),
+        "The entries are drawn with the standard deviation 1/d: the variance is 1/d, so the deviation is its root.",
+        "2.5",
+        ("reading", "batch"),
+    ),
+    Mutant(
+        "variance 1/V",
+        _made(spread=lambda d: 400**-0.5),
+        "The entries are drawn with a variance that depends on the number of words: it is the width that counts, 1/d.",
+        "2.5",
         ("reading", "batch"),
     ),
 )
@@ -1424,5 +1902,28 @@ BY_HAND = (
         "A common theme raises the score by 1: the step is λ, the logarithm of how much more often the words meet.",
         "2.8",
         WORLDS,
+    ),
+    Mutant(
+        "a theme’s words are all",
+        _by_hand(high=lambda e, C, m: e / C + (1 - e) / C),
+        "Where a theme is shared, 1 − ε is divided by all C context words: a theme has m = C/T of them, and it is "
+        "one of two.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "noise and the rest",
+        _by_hand(low=lambda e, C, m: e, high=lambda e, C, m: 1 - e),
+        "ε and 1 − ε are not divided: they are shares of all context words together, and each word gets its part, as "
+        "in (2.23).",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "log k added",
+        _by_hand(k_of=lambda k: 1 / k),
+        "log k is added: more negatives lower each score.",
+        "2.8",
+        ("five negatives", "other worlds"),
     ),
 )

@@ -6,7 +6,7 @@ from ...model import NUMPY_ONLY, TORCH_ONLY, Case, Question, WrongAnswer
 from . import cases, mutants, stubs
 
 NO_TOKENIZER = (*NUMPY_ONLY, "tokenizers", "transformers")
-BIG = (400, 24)  # words and width of the table whose start is measured
+BIG = (400, 36)  # words and width of the table whose start is measured
 
 
 def cut_both_ways(inputs, arrays):
@@ -134,7 +134,7 @@ QUESTIONS = (
             Case("a text", cases.training(6, 4, 40, 6), "four words, six merges", 1),
             Case("equal counts", cases.equal_pairs, "three pairs are equally frequent", 1),
             Case("many merges", cases.training(8, 6, 120, 14), "six words, fourteen merges", 2, ("a text",)),
-            Case("a run", cases.a_run, "a letter seven times in a row", guards="a text", open=True),
+            Case("a run", cases.a_run, "a letter three, five and seven times in a row", guards="a text", open=True),
             Case("another text", cases.training(7, 5, 90, 10), "five words, ten merges", guards="many merges"),
         ),
         mutants=mutants.MERGES,
@@ -187,8 +187,7 @@ QUESTIONS = (
         clauses=(("the inverse of encode_bytes", "tokens"), ("tokens of tokens", "long tokens")),
         cases=(
             Case("tokens", cases.tokens_to_spell(6, 4, 50, 8), "tokens and bytes", 1),
-            Case("long tokens", cases.tokens_to_spell(6, 3, 60, 12), "tokens of tokens of tokens", guards="tokens",
-                 open=True),
+            Case("long tokens", cases.deep_tokens, "tokens of tokens of tokens", guards="tokens", open=True),
             Case("other tokens", cases.tokens_to_spell(7, 5, 80, 10), "ten merges", guards="tokens"),
         ),
         mutants=mutants.SPELLINGS,
