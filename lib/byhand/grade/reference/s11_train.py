@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import torch
 
 
 def smoothed_loss(logits, targets, weights, eps):
@@ -24,10 +25,9 @@ def smoothed_loss(logits, targets, weights, eps):
     return L, dlogits
 
 
-def best_margin(V, eps, to_all):
-    rest = eps / V if to_all else eps / (V - 1)
-    top = 1 - (V - 1) * rest
-    return math.log(top / rest), -top * math.log(top) - (V - 1) * rest * math.log(rest)
+def best_leads(u, y, eps):
+    q = [eps * float(u_w) + (1 - eps) * (w == y) for w, u_w in enumerate(u)]
+    return np.array([math.log(q[y] / q_w) for q_w in q]), -sum(q_w * math.log(q_w) for q_w in q)
 
 
 def adamw_run(theta, gradients, lr, beta1, beta2, eps, decay):
@@ -65,19 +65,68 @@ def name_the_fault(gradients, thetas, peak, warmup, decay):
 
 def without_correction(t, beta1, beta2):
     m = (1 - beta1) * sum(beta1**i for i in range(t))
-    v = (1 - beta2) * sum(beta2**i for i in range(t))
-    return m, v, m / math.sqrt(v)
+    root = math.sqrt((1 - beta2) * sum(beta2**i for i in range(t)))
+    return m / root, 1 / root, m
 
 
-def accumulate(losses, grads, tokens, limit):
-    share = tokens / tokens.sum()
-    g = np.einsum("i,in->n", share, grads)
-    norm = math.sqrt((g * g).sum())
-    return float(share @ losses), g * min(1.0, limit / norm), norm
+def merged(perplexities, tokens, characters):
+    nats = sum(math.log(p) * n for p, n in zip(perplexities, tokens, strict=True))
+    return math.exp(nats / sum(tokens)), nats / math.log(2) / sum(characters)
 
 
-def rate(step, peak, warmup, total, floor):
-    if step <= warmup:
-        return peak * step / warmup
-    x = (min(step, total) - warmup) / (total - warmup)
-    return floor + (peak - floor) * (1 + math.cos(math.pi * x)) / 2
+def trapezoid_rate(step, peak, warmup, total, distance):
+    def total_of(start):
+        return sum(rate_of(t, start) for t in range(1, total + 1))
+
+    def rate_of(t, start):
+        if t <= warmup:
+            return peak * t / warmup
+        return peak if t <= start else peak * (total - t) / (total - start)
+
+    start = min(range(warmup, total), key=lambda s: abs(total_of(s) - distance))
+    return rate_of(step, start)
+
+
+def starting_loss(V, d, sigma, most):
+    deviation = sigma * math.sqrt(d)
+    return deviation, math.log(V) + deviation**2 / 2, math.sqrt(2 * most / d)
+
+
+def training_step(W, b, X, y, lr, limit, decay):
+    counted = [t for t in range(len(y)) if y[t] >= 0]
+    loss, dW, db = 0.0, np.zeros_like(W), np.zeros_like(b)
+    for t in counted:
+        z = X[t] @ W + b
+        z = z - z.max()
+        logs = z - math.log(sum(math.exp(x) for x in z))
+        loss -= logs[y[t]] / len(counted)
+        dz = np.exp(logs)
+        dz[y[t]] -= 1
+        dW += np.outer(X[t], dz) / len(counted)
+        db += dz / len(counted)
+    norm = math.sqrt(float((dW**2).sum() + (db**2).sum()))
+    factor = min(1.0, limit / norm)
+    return W - lr * (factor * dW + decay * W), b - lr * factor * db, loss, norm
+
+
+def uphill(limit):
+    return np.array([10.0, -2.0, -2.0]) * limit
+
+
+def accumulate(model, batches):
+    X, y = (torch.cat(part) for part in zip(*batches, strict=True))
+    loss = torch.nn.functional.cross_entropy(model(X), y, ignore_index=-1)
+    model.zero_grad()
+    loss.backward()
+    return loss.detach()
+
+
+def z_loss(logits, targets, c):
+    T, L, dlogits = len(logits), 0.0, np.zeros_like(logits)
+    for t, (z, y) in enumerate(zip(logits, targets, strict=True)):
+        top = float(z.max())
+        lse = top + math.log(sum(math.exp(x - top) for x in z))
+        L += (lse - float(z[y]) + c * lse**2) / T
+        dlogits[t] = (1 + 2 * c * lse) * np.exp(z - lse) / T
+        dlogits[t, y] -= 1 / T
+    return L, dlogits

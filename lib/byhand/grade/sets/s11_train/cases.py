@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...model import places_of_names
+from ...model import WrongAnswer, places_of_names
 
 
 def tokens(T, V, eps=0.0, ignored=0, weighted=False, scale=1.0):
@@ -17,15 +17,13 @@ def tokens(T, V, eps=0.0, ignored=0, weighted=False, scale=1.0):
     return make
 
 
-def smoothing(V, to_all):
+def frequencies(V, y=None):
     def make(rng):
-        return {"V": V, "eps": round(float(rng.uniform(0.05, 0.3)), 2), "to_all": to_all}
+        u = rng.uniform(0.5, 4, size=V)
+        return {"u": u / u.sum(), "y": int(rng.integers(2, V)) if y is None else y,
+                "eps": round(float(rng.uniform(0.05, 0.3)), 2)}
 
     return make
-
-
-def ten_words(to_all):
-    return lambda rng: {"V": 10, "eps": 0.1, "to_all": to_all}
 
 
 def walk(T, n, decay=0.0, scale=1.0, gaps=False):
@@ -90,19 +88,115 @@ def betas(t, usual=False):
     return make
 
 
-def parts(counts, n, long):
-    """Micro-batches of so many tokens; the limit is a third of the norm, or three times as much."""
+def scores(*counts):
+    """Batches of so many tokens, with perplexities far apart, and words of two to six characters."""
 
     def make(rng):
-        sizes, k = np.array(counts), len(counts)
-        grads = rng.normal(size=(k, n)) + rng.normal(size=n)
-        norm = math.sqrt(((sizes @ grads / sizes.sum()) ** 2).sum())
-        return {"losses": rng.uniform(1, 3, size=k), "grads": grads, "tokens": sizes,
-                "limit": norm / 3 if long else 3 * norm}
+        sizes = np.array(counts)
+        return {"perplexities": rng.uniform(1.5, 40, size=len(sizes)), "tokens": sizes,
+                "characters": (sizes * rng.uniform(2, 6, size=len(sizes))).astype(int) + 1}
 
     return make
 
 
-def at(step, warmup=20, total=100, floor=1e-4):
-    return lambda rng: {"step": step, "peak": round(float(rng.uniform(1e-3, 9e-3)), 4), "warmup": warmup,
-                        "total": total, "floor": floor}
+def at(step, warmup=20, total=100, start=60):
+    """A schedule whose line down begins at step `start`."""
+
+    def make(rng):
+        peak = round(float(rng.uniform(1e-3, 9e-3)), 4)
+        return {"step": step, "peak": peak, "warmup": warmup, "total": total,
+                "distance": peak * (total + start - warmup) / 2}
+
+    return make
+
+
+def all_rates(answer, inputs):
+    """The rates of all steps, or of one where `step` is not 0."""
+    rest = [inputs[name] for name in ("peak", "warmup", "total", "distance")]
+    if inputs["step"]:
+        return answer(inputs["step"], *rest)
+    rates = [answer(step, *rest) for step in range(1, inputs["total"] + 1)]
+    return None if rates[0] is None or rates[0] is Ellipsis else np.sum(np.array(rates, dtype=float))
+
+
+def beginnings(V, d, low, high):
+    def make(rng):
+        return {"V": V, "d": d, "sigma": round(float(rng.uniform(low, high)), 3),
+                "most": round(float(rng.uniform(0.05, 0.4)), 2)}
+
+    return make
+
+
+def one_step(T, d, V, padded, part, decay=0.2):
+    """A batch with so many padded places; the limit is this part of the norm of the gradient."""
+
+    def make(rng):
+        W, b, X = rng.normal(size=(d, V)), rng.normal(size=V), rng.normal(size=(T, d))
+        y = rng.integers(V - 1, size=T)
+        y[rng.permutation(T)[:padded]] = -1
+        P = np.exp(X @ W + b)
+        P = P / P.sum(axis=1, keepdims=True)
+        G = (P - np.eye(V)[y]) * (y >= 0)[:, None] / (y >= 0).sum()
+        norm = math.sqrt(((X.T @ G) ** 2).sum() + (G.sum(axis=0) ** 2).sum())
+        return {"W": W, "b": b, "X": X, "y": y, "lr": round(float(rng.uniform(0.05, 0.3)), 2),
+                "limit": part * norm, "decay": decay}
+
+    return make
+
+
+def limits(low, high):
+    return lambda rng: {"limit": round(float(rng.uniform(low, high)), 2)}
+
+
+def turned(inputs, arrays):
+    """How many parts; is one longer than the limit; do they disagree; do the two steps go in opposite directions?"""
+    (g,) = arrays
+    if g.dtype.kind not in "fiu" or g.ndim != 1 or not 1 <= g.size <= 1000 or not np.isfinite(g).all():
+        raise WrongAnswer("expected a few finite numbers in a row, the gradients (k,)")
+    whole, clipped = g.mean(), np.clip(g, -inputs["limit"], inputs["limit"]).mean()
+    facts = np.abs(g).max() > inputs["limit"], g.min() < 0 < g.max(), whole * clipped < -1e-6 * inputs["limit"] ** 2
+    return np.array(g.size), *(np.array(bool(fact)) for fact in facts)
+
+
+def torn(counts, d, V):
+    """Parts of a batch with so many tokens that count, and one place of padding each."""
+
+    def make(rng):
+        arrays = {"W": rng.normal(size=(d, V)), "b": rng.normal(size=V)}
+        for k, n in enumerate(counts):
+            X, y = rng.normal(size=(n + 1, d)), rng.integers(V, size=n + 1)
+            y[int(rng.integers(n + 1))] = -1
+            arrays |= {f"X_{k}": X, f"y_{k}": y}
+        return arrays
+
+    return make
+
+
+def call_accumulate(answer, inputs):
+    """A linear model with gradients left over from the step before; its gradients after the answer has run."""
+    import torch
+
+    W, b = inputs["W"], inputs["b"]
+    model = torch.nn.Linear(*W.shape, dtype=W.dtype)
+    with torch.no_grad():
+        model.weight.copy_(W.T)
+        model.bias.copy_(b)
+    for p in model.parameters():
+        p.grad = torch.ones_like(p)
+    count = sum(name.startswith("X_") for name in inputs)
+    loss = answer(model, [(inputs[f"X_{k}"], inputs[f"y_{k}"]) for k in range(count)])
+    if loss is None or loss is Ellipsis:
+        return None
+    if model.weight.grad is None or model.bias.grad is None:
+        raise WrongAnswer("the parameters have no gradient afterwards: was backward called, and zero_grad before it?")
+    if not torch.equal(model.weight, W.T) or not torch.equal(model.bias, b):
+        raise WrongAnswer("the parameters have changed: only their gradients are asked for, not a step")
+    return [loss, model.weight.grad.T.contiguous(), model.bias.grad]
+
+
+def plain_tokens(T, V, scale=1.0, shift=0.0):
+    def make(rng):
+        return {"logits": shift + scale * rng.normal(size=(T, V)), "targets": rng.integers(V, size=T),
+                "c": round(float(rng.uniform(0.05, 0.3)), 3)}
+
+    return make

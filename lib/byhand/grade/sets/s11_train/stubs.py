@@ -13,13 +13,12 @@ def smoothed_loss(logits, targets, weights, eps):
     ...
 
 
-def best_margin(V, eps, to_all):
-    """Where label smoothing wants the logits of one token: z_y − z_w for every
-    other word w, and the loss there.
+def best_leads(u, y, eps):
+    """Smoothing towards the words' frequencies: q = (1 − eps) · one-hot(y) +
+    eps · u.  Where it wants the logits, and the loss there.
 
-    to_all True: every word has eps/V, and the right one 1 − eps more.  False:
-    the right word has 1 − eps, and the other V − 1 words share eps.  Returns
-    the margin and the least loss, in nats.
+    u (V,), positive, sums to 1; y, the right word.  Returns the leads
+    z_y − z_w of the right word over every word w, (V,), and the least loss.
     """
     ...
 
@@ -45,27 +44,78 @@ def name_the_fault(gradients, thetas, peak, warmup, decay):
 
 
 def without_correction(t, beta1, beta2):
-    """Adam without bias correction, on a constant gradient: three numbers at
-    step t.
+    """Adam on a constant gradient (eps = 0): how many times longer than the
+    right one is step t, if a correction is left out?
 
-    m_t / g, v_t / g², and how many times longer the step is than with both
-    corrections (eps = 0).
+    Returns three numbers: without both corrections, without that of v alone,
+    without that of m alone.
     """
     ...
 
 
-def accumulate(losses, grads, tokens, limit):
-    """One step's gradient from k micro-batches: losses (k,) and grads (k, n)
-    are means over tokens (k,) tokens each.
+def merged(perplexities, tokens, characters):
+    """One score from those of k batches: perplexities (k,), each of a batch of
+    tokens (k,) tokens, which are characters (k,) characters.
 
-    Returns the mean loss over all tokens, its gradient clipped to the norm
-    `limit`, and the norm before clipping.
+    Returns the perplexity of the whole, and its bits a character.
     """
     ...
 
 
-def rate(step, peak, warmup, total, floor):
-    """The learning rate of a step, counted from 1: a line up to peak at step
-    warmup, half a cosine down to floor at step total, and floor from there
-    on."""
+def trapezoid_rate(step, peak, warmup, total, distance):
+    """The rate of a step, counted from 1: a line up to peak at step warmup,
+    then peak, then a line down to 0 at step total.
+
+    The line down begins where the rates of all steps add up to distance.
+    """
+    ...
+
+
+def starting_loss(V, d, sigma, most):
+    """Before the first step: a token of length √d meets a matrix (d, V) of
+    independent normal entries of deviation sigma.
+
+    Returns the deviation of a logit, the loss to expect for large V, and the
+    largest sigma for which that is at most ln V + most.
+    """
+    ...
+
+
+def training_step(W, b, X, y, lr, limit, decay):
+    """One step of gradient descent for logits X W + b, with clipping and
+    decay.
+
+    W (d, V), b (V,); X (T, d), y (T,), −1 where a place is padding.
+    Returns the new W and b, the loss before the step, and the norm of the
+    gradient before clipping.
+    """
+    ...
+
+
+def uphill(limit):
+    """Gradients (k,) of one parameter, one a micro-batch of equally many
+    tokens, with which clipping each part at limit turns the step round.
+
+    As few parts as possible.
+    """
+    ...
+
+
+def accumulate(model, batches):
+    """Leave in model's parameters the gradient of the whole batch, though it
+    comes in parts.
+
+    model maps X (T, d) to logits (T, V); batches, a list of (X, y), where y
+    (T,) is −1 for padding.  Returns the loss of the whole batch.
+    """
+    ...
+
+
+def z_loss(logits, targets, c):
+    """Cross-entropy and c times the square of log Σ exp z, forward and
+    backward.
+
+    logits (T, V), targets (T,).  Returns the mean over the tokens of
+    −log p_y + c (log Σ_w exp z_w)², and dlogits (T, V).
+    """
     ...
