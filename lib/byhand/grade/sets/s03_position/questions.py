@@ -171,7 +171,7 @@ QUESTIONS = (
     ),
     Question(
         id="03.6",
-        title="How far apart two codes are, with pencil and paper",
+        title="How far apart two codes are",
         stub=stubs.code_distance,
         returns=("distance",),
         minutes=10,

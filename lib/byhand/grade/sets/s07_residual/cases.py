@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import places_of_names
+from ...model import WrongAnswer
 
 
 def layer_norm(X):
@@ -33,30 +33,33 @@ def slopes(N, same=False):
     return make
 
 
-NAMES = ("X + F", "LN(X + F)", "LN(X) + F", "X + LN(F)", "F")
+def lesion(N, *removed):
+    return lambda rng: {"slopes": rng.uniform(0.2, 0.9, size=N), "removed": np.array(removed)}
 
 
-def sums(n, d):
-    """Outputs of the five rules for one X and F, in random order."""
-
+def stack(N, *shape):
     def make(rng):
-        X, F = 3 * rng.normal(size=(n, d)) + 1, 2 * rng.normal(size=(n, d)) - 1
-        Y = np.stack([X + F, layer_norm(X + F), layer_norm(X) + F, X + layer_norm(F), F])
-        return {"X": X, "F": F, "Y": Y[rng.permutation(len(Y))]}
+        d = shape[-1]
+        return {
+            "X": rng.normal(size=shape) * np.exp(rng.uniform(0.5, 1.5, size=(*shape[:-1], 1))),
+            "W": 2 * rng.normal(size=(N, d, d)) / np.sqrt(d),
+            "gamma": rng.uniform(0.5, 2, size=(N, d)),
+            "last": rng.uniform(0.5, 2, size=d),
+        }
 
     return make
 
 
-def call_name(answer, inputs):
-    return places_of_names(NAMES, "output", inputs["Y"], lambda Y: answer(inputs["X"], inputs["F"], Y))
-
-
-def bound(v=None):
+def stream(wiring, alpha, N=None):
     def make(rng):
-        layers, share = int(rng.integers(3, 40)), float(rng.uniform(0.2, 0.9)) if v is None else v
-        return {"layers": layers, "v": share, "g": float(rng.uniform(1.5, 3)), "h": float(rng.uniform(4, 6))}
+        depth = int(rng.integers(4, 9)) if N is None else N
+        return {"wiring": wiring, "N": depth, "v": float(rng.uniform(0.3, 0.8)), "alpha": alpha}
 
     return make
+
+
+def voices(N, low=0.3, high=0.8):
+    return lambda rng: {"N": N, "v": float(rng.uniform(low, high))}
 
 
 def ends(n, d, V, size):
@@ -67,9 +70,86 @@ def ends(n, d, V, size):
     return make
 
 
-def depth(layers):
-    return lambda rng: {"layers": layers}
+def start(layers, sublayers, matrices):
+    return lambda rng: {"layers": layers, "sublayers": sublayers, "matrices": matrices}
 
 
-def any_depth(rng):
-    return {"layers": int(rng.integers(30, 300))}
+def any_start(rng):
+    return {"layers": int(rng.integers(30, 300)), "sublayers": int(rng.integers(3, 6)),
+            "matrices": int(rng.integers(3, 6))}
+
+
+def width(d):
+    return lambda rng: {"d": d}
+
+
+def rms_norm(x):
+    size = np.sqrt((x * x).mean())
+    if not size > 1e-9:
+        raise WrongAnswer("on the way a sum is zero, and zero cannot be normalised")
+    return x / size
+
+
+def parting(inputs, arrays):
+    """The number of sublayers, and whether the two stacks end at least 0.1 apart."""
+    x, W = (np.asarray(array, float) for array in arrays)
+    d = inputs["d"]
+    if x.shape != (d,) or W.ndim != 3 or W.shape[1:] != (d, d):
+        raise WrongAnswer(f"x has shape {x.shape} and W {W.shape}, expected ({d},) and (N, {d}, {d})")
+    if not (np.isfinite(x).all() and np.isfinite(W).all()):
+        raise WrongAnswer("x or W has entries that are no finite numbers")
+    if abs((x * x).mean() - 1) > 1e-6:
+        raise WrongAnswer(f"x has mean square {(x * x).mean():.4g}, expected 1")
+    pre = post = x
+    for matrix in W:
+        pre = pre + rms_norm(pre) @ matrix
+        post = rms_norm(post + post @ matrix)
+    apart = np.abs(rms_norm(pre) - post).max()
+    return np.array(len(W)), np.array(int(apart >= 0.1))
+
+
+def dropping(p, B, n, d):
+    def make(rng):
+        return {"p": p, "X": rng.normal(size=(B, n, d)), "gain": rng.normal(size=d)}
+
+    return make
+
+
+def use_droppable(make_droppable, inputs):
+    """Build the module around a gain for each feature, call it, and train it on a thousand sequences."""
+    import torch
+
+    p, X, gain = inputs["p"], inputs["X"], inputs["gain"]
+
+    class Gain(torch.nn.Module):  # no product of matrices, for which torch would wake all its threads
+        def __init__(self):
+            super().__init__()
+            self.gain = torch.nn.Parameter(gain.clone())
+
+        def forward(self, Z):
+            return Z * self.gain
+
+    sublayer = Gain()
+    module = make_droppable(sublayer, p)
+    if module is None or module is Ellipsis:
+        return None
+    if not isinstance(module, torch.nn.Module):
+        raise WrongAnswer(f"make_droppable returned a {type(module).__name__}, expected an nn.Module")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        Y = module.eval()(X)
+        many = X.repeat(1000 // len(X) + 1, 1, 1)
+        out = module.train()(many)
+    for tensor, of in ((Y, X), (out, many)):
+        if not isinstance(tensor, torch.Tensor) or tensor.shape != of.shape:
+            found = tuple(getattr(tensor, "shape", ()))
+            raise WrongAnswer(f"module(X) gave {found}, expected a tensor {tuple(of.shape)}")
+    with torch.no_grad():
+        F = many * gain
+        share = ((out - many) * F).sum(dim=-1) / (F * F).sum(dim=-1)  # of the remark that each token got
+        beside = (out - many - share[..., None] * F).abs().max().item()
+        spread = (share.amax(dim=1) - share.amin(dim=1)).max().item()
+        lost = (share.abs() < 1e-9).double().mean().item()
+        levels = torch.stack([share.min(), share.max()])
+    parameters = sum(parameter.numel() for parameter in module.parameters())
+    return Y, levels, beside + spread, int(abs(lost - p) < 0.08), parameters

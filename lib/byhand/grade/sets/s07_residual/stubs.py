@@ -27,25 +27,22 @@ def sum_over_paths(slopes):
     ...
 
 
-def name_the_sum(X, F, Y):
-    """What was added?  X, F, Y (n, d), F the sublayer's output; LN is
-    LayerNorm without ε, gain and shift.
+def repaired_stack(X, W, gamma, last):
+    """A pre-norm stack of N sublayers tanh(x̄ W_l), with RMSNorm without ε.
 
-    One of: "X + F", "LN(X + F)", "LN(X) + F", "X + LN(F)", "F".
+    X (*B, n, d), W (N, d, d), gamma (N, d), last (d,) the gain of the final
+    norm.  Returns Y (*B, n, d), the normalised end of the stream, and
+    kept (N, *B, n, d), the stream as each sublayer finds it, before its norm.
     """
     ...
 
 
-def last_layer_bound(layers, v, g, h):
-    """Size of a pre-norm stream, and the bound on its last weight gradient, at
-    the start.
+def stream_size(wiring, N, v, alpha):
+    """Root mean square of a stream αx + F after N sublayers, if it begins with
+    1; and the share of the last remark F, its size over that of the x to
+    which it is added.
 
-    The stream begins with mean square 1; each of the 2·layers sublayers adds
-    an independent note of mean square v.
-    After the final norm comes an upstream gradient of norm g; h is the largest
-    singular value of the hidden layer H.
-    Returns rms of the stream at its end, and the bound on ‖dW_2‖ for the last
-    sublayer H W_2.
+    wiring is "pre", "raw", "sandwich" or "post".  Returns size and share.
     """
     ...
 
@@ -60,11 +57,53 @@ def first_loss(X, W, target):
     ...
 
 
-def deep_start(layers):
-    """Numbers for a stack of so many layers, two sublayers each, standing
-    alone.
+def other_deep_start(layers, sublayers, matrices):
+    """α and β for a deep post-norm stack with so many sublayers a layer and so
+    many matrices in each branch; and the deviation of the last matrix of each
+    branch for a pre-norm stack, where the others have 0.02.
 
-    Returns alpha and beta of DeepNorm, and the deviation of GPT-2's last
-    matrices (0.02 is that of the others).
+    Returns alpha, beta, deviation.
+    """
+    ...
+
+
+def equal_voices(N, v):
+    """Weights a, b (N,), not negative, for x_{l+1} = a_l x_l + b_l F_l, where
+    x_0 has mean square 1 and each F_l has v, all of them independent.
+
+    After every sublayer the stream has mean square 1, and x_0 and the remarks
+    so far have equal shares in it.  Returns a, b.
+    """
+    ...
+
+
+def where_they_part(d):
+    """The smallest case in which a pre-norm stack with a final norm differs
+    from a post-norm stack.
+
+    Returns x (d,), a token with mean square 1, and W (N, d, d), the matrices
+    of sublayers F_l(x) = x W_l: N as small as it gets, and the two ends at
+    least 0.1 apart in some feature.
+    """
+    ...
+
+
+def make_droppable(sublayer, p):
+    """An nn.Module for X + F(X), where F is the nn.Module sublayer.
+
+    In training, each sequence of X (B, n, d) loses its whole remark with
+    probability p; the remarks that stay are scaled, so that the expected
+    output is X + F(X), which is also what evaluation gives.
+    """
+    ...
+
+
+def after_a_lesion(slopes, removed):
+    """Scalar layers x + f_l(x) with positive slopes, (N,); those whose indices
+    are in removed, (k,), become the identity.
+
+    Returns paths, how many of the paths are left; share, what is left of the
+    derivative; and length, the mean number of sublayers on a path that is
+    left, each path weighted by its product of slopes.
     """
     ...
