@@ -1,6 +1,6 @@
 """The questions of chapter 7."""
 
-from ...model import STORY, TORCH_ONLY, Case, Question
+from ...model import FORBIDDEN, TORCH_ONLY, Case, Question
 from . import cases, mutants, stubs
 
 QUESTIONS = (
@@ -350,7 +350,7 @@ QUESTIONS = (
             ("with probability p", "how often"),
             ("must be found by an optimiser", "parameters"),
             ("with $p = 0$ nothing is lost", "p = 0"),
-            ("torch's own dropout is not allowed", STORY),
+            ("torch's own dropout is not allowed", FORBIDDEN),
         ),
         mutants=mutants.DROPS,
         drive=cases.use_droppable,
