@@ -196,7 +196,9 @@ def call_module(answer, inputs):
     weights = {name: inputs[name] for name in ("W_g", "W_1", "W_2")}
     found = {name: tuple(x.shape) for name, x in made.named_parameters()}
     if set(found) != set(weights):
-        raise WrongAnswer(f"its parameters are called {', '.join(found) or '(there are none)'}; expected W_g, W_1, W_2")
+        if not set(weights) & set(found):
+            raise WrongAnswer("it has no parameters W_g, W_1, W_2: an array becomes one as an nn.Parameter")
+        raise WrongAnswer(f"its parameters are called {', '.join(found)}; expected W_g, W_1, W_2, each an nn.Parameter")
     for name, x in weights.items():
         if found[name] != tuple(x.shape):
             raise WrongAnswer(f"{name} has shape {found[name]}, expected {tuple(x.shape)}: X stands on the left of it")
