@@ -1,13 +1,12 @@
 """What the learner starts from.  The notebook's cells are these functions, word for word."""
 
 
-def whose_numbers(n, H):
-    """What the rows of a merge without its transpose hold.
+def how_far_rows_see(n, H):
+    """What a causal layer of H heads lets each row see, if the heads are
+    merged by a reshape alone.
 
-    Z (H, n, k) is reshaped to (n, H k).  Row r then consists of H pieces of k
-    numbers.
-    Returns token (n, H) and head (n, H), whole numbers: piece s of row r
-    belongs to token[r, s] of head[r, s].
+    Returns last (n,), whole numbers: the last token on which row r of the
+    output depends; and leaks, how many rows depend on a token after their own.
     """
     ...
 
@@ -34,32 +33,30 @@ def multihead_gradients(dO, X, M, W_q, W_k, W_v, W_o, A):
     ...
 
 
-def as_sum(W_q, W_k, W_v, W_o, H):
-    """The maps of the form O = Σ_h A_h X V̄_h that is the same layer as the
-    joined form.
+def same_layer(first, second, H):
+    """Do two sets of parameters make the same layer, for every input?
 
-    W_q, W_k (d, H d_k), W_v (d, H d_v), W_o (H d_v, d_o).
-    Returns U_q (H, d, d_k), U_k (H, d, d_k) and V (H, d, d_o).
+    Both are dicts of W_q, W_k (d, H d_k), W_v (d, H d_v), W_o (H d_v, d_o),
+    without biases.  Returns True or False.
     """
     ...
 
 
-def free_parameters(d, H, d_k, d_v):
-    """How many parameters of a layer without biases count, of W_q, W_k
-    (d, H d_k), W_v (d, H d_v), W_o (H d_v, d).
+def grouped_freedom(d, H, G, d_k, d_v):
+    """How many parameters count, of W_q (d, H d_k), W_k (d, G d_k), W_v
+    (d, G d_v), W_o (H d_v, d), where H / G query heads share a head of keys
+    and values.
 
-    Both d_k and d_v are at most d.
+    Neither d_k nor d_v is larger than d.
     """
     ...
 
 
-def diagnose_wiring(X, M, W_q, W_k, W_v, W_o, H, O):
-    """What happened to this layer?  One of the five names:
+def heads_can_move(layer, X, W_q, W_k, W_v, W_o, H):
+    """Is the output the same when the heads trade places?
 
-    "correct", "merged without transpose", "one projection for all",
-    "keys and values swapped", "queries from memory".
-    X, M (n, d), W_q, W_k, W_v (d, d), W_o (d, d), O (n, d); no biases, no
-    mask.
+    layer(X, W_q, W_k, W_v, W_o, H) returns (n, d_o), for X (n, d), W_q, W_k
+    (d, H d_k), W_v (d, H d_v), W_o (H d_v, d_o).  Returns True or False.
     """
     ...
 
@@ -76,11 +73,40 @@ def prune(W_q, W_k, W_v, W_o, H, keep):
     ...
 
 
-def shared_gradient(dK, G):
-    """Gradient of G shared heads of keys: head h of the H query heads reads
-    group h // (H / G).
+def longest_text(memory, layers, texts, H, G, d_k, d_v, bytes_each):
+    """How many tokens a text may have, if the keys and values of that many
+    equally long texts fit into a memory of so many bytes.
 
-    dK (*B, H, m, k) holds the gradient of the keys as each query head saw
-    them.  Returns (*B, G, m, k).
+    Each layer has H query heads and G heads of keys (width d_k) and values
+    (width d_v); a number takes bytes_each bytes.
+    """
+    ...
+
+
+def make_multihead(d, H):
+    """An nn.Module with the parameters W_q, W_k, W_v, W_o, all (d, d), and no
+    others; module(X) is causal self-attention with H heads, without biases.
+
+    X (B, n, d) -> O (B, n, d).  Head h owns the columns h d/H to
+    (h + 1) d/H − 1 of W_q, W_k and W_v.
+    """
+    ...
+
+
+def induction_head(size, p):
+    """W_q, W_k, W_v and W_o of one causal head that continues what it has
+    seen before.
+
+    A token is a row of width 2 size: its own one-hot, then that of the token
+    before it.  W_q, W_k (2 size, d_k), W_v (2 size, d_v), W_o (d_v, size).
+    """
+    ...
+
+
+def from_checkpoint(W, H, layout):
+    """W_q, W_k and W_v, all (d, H d_k), from one array that holds them all.
+
+    layout is "side by side", W (3 H d_k, d); "by head", W (H 3 d_k, d); or
+    "apart", W (3, H, d, d_k).
     """
     ...
