@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer, places_of_names
+from ...model import WrongAnswer
 
 
 def weights(S, axis=-1):
@@ -46,26 +46,48 @@ def blocks(L, n, m, d_m, d):
 
 # 10.3
 
-NAMES = ("correct", "only the last block", "only the first block", "mean over the blocks", "last block twice")
 
-
-def versions(terms):
-    total = terms.sum(axis=0)
-    return np.stack([total, terms[-1], terms[0], total / len(terms), total + terms[-1]])
-
-
-def gradients(L, m, d, kinds):
-    """Terms of one decoder, and what some decoders sent, in random order."""
+def windows(L, n, width):
+    """Blocks in which a row sees itself and the width − 1 rows before it."""
 
     def make(rng):
-        terms = rng.normal(size=(L, m, d)) * rng.uniform(0.5, 2, size=(L, 1, 1))
-        return {"terms": terms, "dM": versions(terms)[rng.permutation(kinds)]}
+        i = np.arange(n)
+        return {"masks": np.stack([(i[:, None] >= i) & (i[:, None] - i < width)] * L)}
 
     return make
 
 
-def call_what_was_sent(answer, inputs):
-    return places_of_names(NAMES, "gradient", inputs["dM"], lambda dM: answer(inputs["terms"], dM))
+def open_pairs(L, n, share, itself=True):
+    """Each block with other pairs open."""
+
+    def make(rng):
+        for _ in range(1000):
+            masks = rng.random((L, n, n)) < share
+            if itself:
+                masks |= np.eye(n, dtype=bool)
+            else:
+                masks &= ~np.eye(n, dtype=bool)
+            steps = [m | np.eye(n, dtype=bool) for m in masks]
+            seen = np.linalg.multi_dot([s.astype(int) for s in steps[::-1]]) > 0
+            other = np.linalg.multi_dot([s.astype(int) for s in steps]) > 0
+            bare = np.linalg.multi_dot([m.astype(int) for m in masks[::-1]]) > 0
+            one_way = ((masks.any(axis=0) | np.eye(n, dtype=bool)) != seen).any()
+            wrong_ways = (other != seen).any() and (seen.T != seen).any() and (other.T != seen).any()
+            if one_way and wrong_ways and not seen.all() and (itself or (bare != seen).any()):
+                return {"masks": masks}
+        raise AssertionError("no such masks in 1000 draws")
+
+    return make
+
+
+def call_reach(answer, inputs):
+    found = answer(inputs["masks"])
+    if found is None or found is Ellipsis:
+        return None
+    found = np.array(found)
+    if found.dtype.kind in "iuf" and np.isin(found, (0, 1)).all():
+        found = found.astype(bool)  # ones and zeros
+    return found
 
 
 # 10.4
@@ -162,3 +184,175 @@ def sizes(V, n_max, d, f, L):
 def some_sizes(rng):
     return {"V": int(rng.integers(50, 900)), "n_max": int(rng.integers(20, 99)), "d": int(rng.integers(5, 40)),
             "f": int(rng.integers(50, 200)), "L": int(rng.integers(2, 9))}
+
+
+# 10.8
+
+
+def tokens(n, V):
+    def make(rng):
+        source = np.concatenate([rng.permutation(V), rng.permutation(V)])[:n] if n <= 2 * V else rng.integers(0, V, n)
+        if n > 1 and source[0] == source[-1]:
+            source[-1] = (source[-1] + 1) % V
+        return {"n": n, "V": V, "source": source, "target": rng.integers(0, V, n)}
+
+    return make
+
+
+def call_head(answer, inputs):
+    return answer(inputs["n"], inputs["V"])
+
+
+def written_backwards(inputs, arrays):
+    """The source words that the rows point at; WrongAnswer where a row looks elsewhere, or not sharply."""
+    n, V, (W_q, W_k, W_v) = inputs["n"], inputs["V"], arrays
+    d = V + n
+    for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
+        if W.ndim != 2 or W.shape[0] != d:
+            raise WrongAnswer(f"{name} has shape {W.shape}, expected {d} rows: d = V + n = {V} + {n}")
+        if W.dtype.kind not in "iuf" or not np.isfinite(W).all():
+            raise WrongAnswer(f"{name} has entries that are no finite numbers")
+    if W_q.shape != W_k.shape:
+        raise WrongAnswer(f"W_q has shape {W_q.shape} and W_k {W_k.shape}: queries and keys need one width")
+    if W_v.shape[1] != V:
+        raise WrongAnswer(f"W_v has shape {W_v.shape}, expected {(d, V)}")
+    Y, M = (np.concatenate([np.eye(V)[inputs[side]], np.eye(n)], axis=1) for side in ("target", "source"))
+    A = weights(Y @ W_q @ (M @ W_k).T / np.sqrt(W_q.shape[1]))
+    found, due = A.argmax(axis=1).tolist(), list(range(n))[::-1]
+    if found != due:
+        sharp = ", ".join(f"{w:.2g}" for w in A.max(axis=1))
+        raise WrongAnswer(f"the rows look most at source places {found}, with weights {sharp}; expected {due}")
+    if A.max(axis=1).min() < 0.99:
+        i = int(A.max(axis=1).argmin())
+        raise WrongAnswer(f"row {i} looks at the right place, with a weight of {A[i].max():.2g}, expected 0.99 or more")
+    return ((A @ M @ W_v).argmax(axis=1),)
+
+
+# 10.9
+
+
+def two_words(V, r):
+    return lambda rng: {"V": V, "r": r}
+
+
+def margin(inputs, arrays):
+    """One, where the best text is more than r times as probable as the greedy one; WrongAnswer says what else it is."""
+    V, r, (first, second) = inputs["V"], inputs["r"], arrays
+    for name, p, shape in (("first", first, (V,)), ("second", second, (V, V))):
+        if p.shape != shape:
+            raise WrongAnswer(f"{name} has shape {p.shape}, expected {shape}")
+        if p.dtype.kind not in "iuf" or not np.isfinite(p).all() or (p < 0).any():
+            raise WrongAnswer(f"{name} has entries that are no probabilities")
+        if np.abs(p.sum(axis=-1) - 1).max() > 1e-9:
+            sums = ", ".join(f"{x:.4g}" for x in np.atleast_1d(p.sum(axis=-1)))
+            raise WrongAnswer(f"{name} does not sum to one" + (" in every row: " if p.ndim > 1 else ": ") + sums)
+    word = int(first.argmax())
+    for name, p in (("first", first), (f"second[{word}]", second[word])):
+        top = np.sort(p)[::-1]
+        if top[0] - top[1] < 1e-9:
+            raise WrongAnswer(f"{name} has two largest entries: greedy meets a tie")
+    both = first[:, None] * second
+    greedy, best = both[word, second[word].argmax()], both.max()
+    if not best > r * greedy:
+        a, b = np.unravel_index(both.argmax(), both.shape)
+        raise WrongAnswer(
+            f"greedy writes {word}, {int(second[word].argmax())} with probability {greedy:.4g}; the best text is {a}, "
+            f"{b} with {best:.4g}, {best / greedy:.4g} times as much, and more than {r:g} is asked for"
+        )
+    return (np.ones(()),)
+
+
+# 10.10
+
+
+def writer(V, d, d_k, prompt, steps):
+    def make(rng):
+        for _ in range(1000):
+            inputs = {
+                "ids": rng.integers(0, V, prompt), "steps": steps, "E": rng.normal(size=(V, d)),
+                "P": 1.5 * rng.normal(size=(prompt + steps + 2, d)), "W_q": rng.normal(size=(d, d_k)) / 2,
+                "W_k": rng.normal(size=(d, d_k)) / 2, "W_v": rng.normal(size=(d, d)),
+            }
+            if len(set(_write(inputs))) >= min(4, steps):
+                return inputs
+        raise AssertionError("no such writer in 1000 draws")
+
+    return make
+
+
+def _write(inputs):
+    ids = [int(i) for i in inputs["ids"]]
+    for _ in range(inputs["steps"]):
+        X = inputs["E"][ids] + inputs["P"][: len(ids)]
+        S = X[-1:] @ inputs["W_q"] @ (X @ inputs["W_k"]).T / np.sqrt(inputs["W_q"].shape[1])
+        ids.append(int((inputs["E"] @ (X[-1] + (weights(S) @ X @ inputs["W_v"])[0])).argmax()))
+    return ids[len(inputs["ids"]) :]
+
+
+def counted(call):
+    """What `call` returns, and the operations of its matrix products."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    aten, spent = torch.ops.aten, 0
+    left = {aten.mm: 0, aten.bmm: 0, aten.mv: 0, aten.dot: 0, aten.addmm: 1, aten.baddbmm: 1, aten.addmv: 1}
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            nonlocal spent
+            result = function(*args, **(kwargs or {}))
+            if (place := left.get(function.overloadpacket)) is not None:
+                spent += 2 * result.numel() * args[place].shape[-1]
+            return result
+
+    with Count():
+        result = call()
+    return result, spent
+
+
+def call_writer(answer, inputs):
+    """Run it on tensors that require gradients, and count its products."""
+    import torch
+
+    given = [inputs[name].detach().clone().requires_grad_() for name in ("E", "P", "W_q", "W_k", "W_v")]
+    ids = [int(i) for i in inputs["ids"]]
+    found, spent = counted(lambda: answer(ids, inputs["steps"], *given))
+    if found is None or found is Ellipsis:
+        return None
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise WrongAnswer("expected two results: the words, and the logits that chose them")
+    text, logits = found
+    if isinstance(logits, list | tuple):
+        logits = torch.stack(list(logits))
+    if not isinstance(logits, torch.Tensor):
+        raise WrongAnswer(f"the logits are a {type(logits).__name__}, expected a tensor")
+    text = [int(i) for i in text]
+    (V, d), d_k, t, steps = inputs["E"].shape, inputs["W_q"].shape[1], len(inputs["ids"]), inputs["steps"]
+    once = (t + steps) * (2 * d * (2 * d_k + d) + 2 * d * V) + 2 * (d_k + d) * (t * t + steps * (t + steps))
+    return np.array(text), logits, float(not logits.requires_grad), float(spent <= 1.25 * once)
+
+
+# 10.11
+
+
+def scored(t, V, scale=1.0):
+    def make(rng):
+        return {"logits": scale * rng.normal(size=(t + 1, V)), "text": rng.integers(0, V - 1, t), "eos": V - 1}
+
+    return make
+
+
+def call_score(answer, inputs):
+    return answer(inputs["logits"], [int(i) for i in inputs["text"]], inputs["eos"])
+
+
+# 10.12
+
+
+def lengths(V, d, L, n):
+    return lambda rng: {"V": V, "d": d, "L": L, "n": n}
+
+
+def some_lengths(rng):
+    return {"V": int(rng.integers(50, 900)), "d": int(rng.integers(5, 40)), "L": int(rng.integers(2, 9)),
+            "n": int(rng.integers(5, 50))}

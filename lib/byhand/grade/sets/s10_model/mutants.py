@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...model import Mutant
-from .cases import NAMES, versions, weights
+from .cases import weights
 
 # 10.1
 
@@ -113,6 +113,35 @@ EVERY_BLOCK = ("one block", *DEEP)
 
 MEMORY = (
     Mutant(
+        "slope of the sigmoid",
+        _memory(slope=lambda Y: Y * (1 - Y)),
+        "The slope is that of the sigmoid, y (1 − y): of tanh it is 1 − y².",
+        "10.6",
+        EVERY_BLOCK,
+    ),
+    Mutant(
+        "slope of the root",
+        _memory(slope=lambda Y: 1 - Y),
+        "The slope of tanh is 1 − Y[l]: the square is missing.",
+        "10.6",
+        EVERY_BLOCK,
+    ),
+    Mutant(
+        "slope of the input in place of the output",
+        lambda dY, Y, A, W: _memory()(dY, np.tanh(Y), A, W),
+        "tanh is applied to Y once more before its slope is taken: Y[l] is the output of tanh already.",
+        "10.6",
+        EVERY_BLOCK,
+    ),
+    Mutant(
+        "maps from the other end",
+        lambda dY, Y, A, W: _memory()(dY, Y, A[::-1], W[::-1]),
+        "A and W are taken from the wrong end: block l has A[l − 1] and W[l − 1], and the backward pass meets the last "
+        "block first.",
+        "10.6",
+        DEEP,
+    ),
+    Mutant(
         "only the last block",
         _memory(add=lambda terms: terms[-1]),
         "Only the last block sends a gradient to the memory: every block read it, so dM is the sum over all of them.",
@@ -181,45 +210,103 @@ MEMORY = (
 # 10.3
 
 
-def _nearest(known, key=lambda x: x):
-    """Compares with some of the versions, or with something else than the arrays themselves."""
-
-    def function(terms, dM):
-        all_of_them = versions(terms)
-        return min(known, key=lambda name: np.abs(key(all_of_them[NAMES.index(name)]) - key(dM)).max())
+def _reach(step=lambda mask: mask | np.eye(len(mask), dtype=bool), order=1, join=None):
+    def function(masks):
+        seen = np.eye(masks.shape[-1], dtype=bool)
+        for mask in masks[::order]:
+            seen = step(mask).astype(int) @ seen.astype(int) > 0
+        return join(masks) if join else seen
 
     return function
 
 
-SENT = (
+REACHED = ("windows", "other pairs", "no row sees itself", "another draw")
+MIXED = ("other pairs", "no row sees itself", "another draw")
+
+REACH = (
     Mutant(
-        "always correct",
-        lambda terms, dM: "correct",
-        "Everybody is found innocent: compare dM with the sum of the terms before you say so.",
-        "10.6",
-        ("five decoders", "three decoders", "two blocks"),
+        "one layer of all",
+        _reach(join=lambda masks: masks.any(axis=0) | np.eye(masks.shape[-1], dtype=bool)),
+        "A pair counts as soon as one block has it open: what row k has heard in a lower block, it hands on in a "
+        "higher "
+        "one, so pairs of different blocks join to chains.",
+        "10.5",
+        REACHED,
     ),
     Mutant(
-        "first and last exchanged",
-        lambda terms, dM: _nearest(NAMES)(terms[::-1], dM),
-        "First and last block are exchanged: terms[0] belongs to the first block, and the backward pass meets the last "
-        "one first.",
-        "10.6",
-        ("five decoders", "three decoders", "two blocks"),
+        "open in every block",
+        _reach(join=lambda masks: masks.all(axis=0) | np.eye(masks.shape[-1], dtype=bool)),
+        "A pair counts only if every block has it open: one block is enough, and a chain through other rows is too.",
+        "10.5",
+        REACHED,
     ),
     Mutant(
-        "direction alone",
-        _nearest(NAMES, key=lambda x: x / np.linalg.norm(x)),
-        "Only the direction is compared: the mean has the direction of the sum, and L times less size.",
-        "10.6",
-        ("five decoders", "two blocks"),
+        "residual forgotten",
+        _reach(step=lambda mask: mask),
+        "The residual path is forgotten: in every block a row also keeps what it is, whatever the mask says.",
+        "10.1",
+        ("no row sees itself",),
     ),
     Mutant(
-        "twice unknown",
-        _nearest(NAMES[:4]),
-        "A block that is counted twice is not recognised: compare with the sum plus the last term as well.",
-        "10.6",
-        ("five decoders", "two blocks"),
+        "blocks in the wrong order",
+        _reach(order=-1),
+        "The blocks are joined in the wrong order: the last block reads what the first has made, so its mask stands on "
+        "the left of the product.",
+        "10.1",
+        MIXED,
+    ),
+    Mutant(
+        "transposed",
+        lambda masks: _reach()(masks).T,
+        "Rows and columns are exchanged: row i of the result is output i, and says which inputs it knows about.",
+        "10.5",
+        REACHED,
+    ),
+    Mutant(
+        "masks transposed",
+        lambda masks: _reach()(masks.mT),
+        "Every mask is read the wrong way round: row i of a mask is the row that asks.",
+        "10.5",
+        MIXED,
+    ),
+    Mutant(
+        "the last block alone",
+        _reach(join=lambda masks: masks[-1] | np.eye(masks.shape[-1], dtype=bool)),
+        "Only the last block's mask is used: the rows that it reads have heard from others in the blocks below.",
+        "10.5",
+        REACHED,
+    ),
+    Mutant(
+        "the first block again and again",
+        lambda masks: _reach()(np.stack([masks[0]] * len(masks))),
+        "The first block's mask is used for all blocks: each has its own.",
+        "10.1",
+        MIXED,
+    ),
+    Mutant(
+        "everything in the end",
+        lambda masks: np.linalg.matrix_power(_reach()(masks).astype(int), masks.shape[-1]) > 0,
+        "The chains are longer than the stack: each block lets a row hear one step further, and then it is over.",
+        "10.5",
+        ("windows",),
+    ),
+    Mutant(
+        "causal whatever the masks",
+        lambda masks: np.tri(masks.shape[-1], dtype=bool),
+        "Every row knows about all rows before it and no other: that is so for causal masks without a window; here the "
+        "masks say who reads whom.",
+        "10.5",
+        REACHED,
+    ),
+    Mutant(
+        "numbers of ways",
+        lambda masks: np.linalg.multi_dot(
+            [(m | np.eye(len(m), dtype=bool)).astype(int) for m in masks[::-1]]
+        ),
+        "This counts the ways from each input to each output: one way is enough, so ask whether the number is above "
+        "zero.",
+        "10.5",
+        ("windows",),
     ),
 )
 
@@ -241,9 +328,60 @@ def _reading(roles="YMM", scale=math.sqrt, axis=-1, use_mask=True, zeroed=False,
     return function
 
 
+def _attend(Q, K, V, mask, scale):
+    S = Q @ K.mT / scale
+    A = weights(S if mask is None else np.where(mask, S, -1e30))
+    return A @ V, A
+
+
+def _first(M):
+    return np.arange(M.shape[-2]) == 0
+
+
 EVERY_READING = ("values", "as long as the source", "padded source", "padded, equal lengths")
 
 READING = (
+    Mutant(
+        "divided by d_k",
+        _reading(scale=float),
+        "The scores are divided by d_k: it is its root, √d_k.",
+        "10.6",
+        EVERY_READING,
+    ),
+    Mutant(
+        "divided by sqrt(m)",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _attend(Y @ W_q, M @ W_k, M @ W_v, mask, M.shape[-2] ** 0.5),
+        "The scores are divided by the root of the number of source words: q · k adds d_k products, so it is √d_k.",
+        "10.6",
+        EVERY_READING,
+    ),
+    Mutant(
+        "divided by sqrt(d_v)",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _attend(Y @ W_q, M @ W_k, M @ W_v, mask, W_v.shape[-1] ** 0.5),
+        "The scores are divided by √d_v, the width of the values: q · k adds d_k products, so it is √d_k.",
+        "10.6",
+        EVERY_READING,
+    ),
+    Mutant(
+        "mask the other way round",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _attend(
+            Y @ W_q, M @ W_k, M @ W_v, None if mask is None else ~mask, W_q.shape[-1] ** 0.5
+        ),
+        "The mask is read the wrong way round: True means that a key may be attended to.",
+        "10.6",
+        ("padded source", "padded, equal lengths"),
+    ),
+    Mutant(
+        "a causal mask",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _attend(
+            Y @ W_q, M @ W_k, M @ W_v,
+            np.tri(Y.shape[-2], M.shape[-2], dtype=bool) & (True if mask is None else mask | _first(M)),
+            W_q.shape[-1] ** 0.5,
+        ),
+        "There is a causal mask on the source: it was read before the target began, so its future is no secret.",
+        "10.6",
+        ("values", "as long as the source"),
+    ),
     Mutant(
         "queries from the encoder",
         _reading("MYY"),
@@ -330,10 +468,43 @@ def _tied(lookup=True, scored=True, scale_lookup=True, scale_scored=False, repea
     return function
 
 
+def _read_only(E, ids, dX, H, dZ, scale):
+    dE = _tied()(E, ids, dX, H, dZ, scale)
+    return np.where(np.isin(np.arange(len(E)), ids)[:, None], dE, 0)
+
+
 EVERY_TABLE = ("no scale", "with a scale", "batch", "other numbers")
 SCALED = ("with a scale", "batch", "other numbers")
 
 TIED = (
+    Mutant(
+        "scale on the scores alone",
+        _tied(scale_lookup=False, scale_scored=True),
+        "The scale stands on the scores: the look-up was multiplied by it, and the scores are H Eᵀ without it.",
+        "10.5",
+        SCALED,
+    ),
+    Mutant(
+        "scale twice",
+        lambda E, ids, dX, H, dZ, scale: _tied()(E, ids, scale * dX, H, dZ, scale),
+        "The look-up's share has the scale twice: once is enough.",
+        "10.5",
+        SCALED,
+    ),
+    Mutant(
+        "divided by the scale",
+        lambda E, ids, dX, H, dZ, scale: _tied()(E, ids, dX / scale**2, H, dZ, scale),
+        "The look-up's share is divided by the scale: what multiplies on the way up multiplies on the way back.",
+        "10.5",
+        SCALED,
+    ),
+    Mutant(
+        "scores of the words that were read",
+        lambda E, ids, dX, H, dZ, scale: _read_only(E, ids, dX, H, dZ, scale),
+        "The scores' share is kept for the words that stand in the text: every word was scored, read or not.",
+        "10.5",
+        ("no scale", "with a scale", "batch"),
+    ),
     Mutant(
         "look-up alone",
         _tied(scored=False),
@@ -397,6 +568,27 @@ def _greedy(row=-1, keep_bos=False, keep_eos=False, stop=True, history=True, pic
 
 GREEDY = (
     Mutant(
+        "smallest score",
+        _greedy(pick=np.argmin),
+        "The word of the lowest score is taken: the best has the highest.",
+        "10.11",
+        ("three words", "five words", "does not end", "four words"),
+    ),
+    Mutant(
+        "one too few",
+        _greedy(extra=-1),
+        "The loop stops one word before max_len: BOS does not count.",
+        "10.11",
+        ("does not end",),
+    ),
+    Mutant(
+        "eos never written",
+        lambda step, bos, eos, max_len: _greedy(pick=lambda row: np.delete(row, eos).argmax())(step, bos, eos, max_len),
+        "EOS is left out of the choice, so the text never ends: it is a word like the others until it is chosen.",
+        "10.11",
+        ("three words", "five words", "four words"),
+    ),
+    Mutant(
         "first row",
         _greedy(row=0),
         "Row 0 is read each time, which says what follows BOS: the word after the whole prefix stands in the last row.",
@@ -455,6 +647,48 @@ def _count(block=None, rest=None, n=None):
 COUNTED = ("a small one", "GPT-2", "drawn at random", "another")
 
 COUNTS = (
+    Mutant(
+        "biases of attention alone",
+        _count(block=lambda d, f: 4 * (d * d + d) + 2 * d * f + 4 * d),
+        "N lacks the biases of the feed-forward layer: f inside and d at its end.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "one bias in the feed-forward layer",
+        _count(block=lambda d, f: 4 * (d * d + d) + 2 * d * f + 2 * d + 4 * d),
+        "N counts d for each bias of the feed-forward layer: the inner one has f entries.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "inner width of four d",
+        lambda V, n_max, d, f, L: _count()(V, n_max, d, 4 * d, L),
+        "f is taken for 4 d, as in (10.27): the inner width is f.",
+        "10.8",
+        ("a small one", "drawn at random", "another"),
+    ),
+    Mutant(
+        "a bias in the head",
+        _count(rest=lambda V, n_max, d: V * d + n_max * d + 2 * d + V),
+        "N counts a bias of the head: it is tied, and has none.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "a last norm in every block",
+        _count(block=lambda d, f: 4 * (d * d + d) + 2 * d * f + f + 7 * d, rest=lambda V, n_max, d: (V + n_max) * d),
+        "N counts the last norm in every block: there is one behind all of them.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "one block",
+        lambda V, n_max, d, f, L: _count()(V, n_max, d, f, 1),
+        "N counts one block: there are L of them, each with parameters of its own.",
+        "10.8",
+        COUNTED,
+    ),
     Mutant(
         "no biases",
         _count(block=lambda d, f: 4 * d * d + 2 * d * f + 4 * d),
@@ -532,5 +766,504 @@ COUNTS = (
         "12 d² a block is the rule of thumb for f = 4d: it has neither biases nor norms, and here f may be any width.",
         "10.8",
         COUNTED,
+    ),
+)
+
+# 10.8
+
+
+def _head(place=lambda i, n: n - 1 - i, sharp=1e3, key="place", query="place", value="word"):
+    """A head whose query at target place i asks for source place `place(i, n)`."""
+
+    def function(n, V):
+        size = max(n, V)
+        W_q, W_k = np.zeros((V + n, size)), np.zeros((V + n, size))
+        W_v = np.zeros((V + n, V))
+        for i in range(n):
+            if query == "place":
+                W_q[V + i, place(i, n) % n] = sharp
+            if key == "place":
+                W_k[V + i, i] = 1.0
+            if value == "place":
+                W_v[V + i, i % V] = 1.0
+        for v in range(V):
+            if query == "word":
+                W_q[v, v] = sharp
+            if key == "word":
+                W_k[v, v] = 1.0
+            if value == "word":
+                W_v[v, v] = 1.0
+        return W_q, W_k, W_v
+
+    return function
+
+
+HEADS = ("three places", "five places", "other sizes")
+
+BACKWARDS = (
+    Mutant(
+        "forwards",
+        _head(place=lambda i, n: i),
+        "Row i asks for source place i: it copies. Backwards is place n − 1 − i.",
+        "10.11",
+        HEADS,
+    ),
+    Mutant(
+        "one place off",
+        _head(place=lambda i, n: n - i),
+        "Row i asks for place n − i, which does not exist for row 0: counted from 0 it is n − 1 − i.",
+        "10.11",
+        HEADS,
+    ),
+    Mutant(
+        "too soft",
+        _head(sharp=1.0),
+        "The right place has the largest weight, but a score of about 1 beside zeros is not sharp: multiply the "
+        "queries "
+        "or the keys by a large number.",
+        "10.11",
+        HEADS,
+    ),
+    Mutant(
+        "forgotten keys",
+        _head(key="none"),
+        "All keys are the same, so that every row looks at all places alike: a key has to say which place it stands "
+        "on.",
+        "10.6",
+        HEADS,
+    ),
+    Mutant(
+        "keys of words",
+        _head(key="word"),
+        "The keys are made from words and the queries from places: q · k has to compare places with places.",
+        "10.6",
+        HEADS,
+    ),
+    Mutant(
+        "places handed over",
+        _head(value="place"),
+        "The values hand over places, not words: W_v takes the word's part of M.",
+        "10.6",
+        HEADS,
+    ),
+    Mutant(
+        "square value map",
+        lambda n, V: (*_head()(n, V)[:2], np.eye(V + n)),
+        "W_v hands over all of M, words and places: its result has one feature for each word.",
+        "10.6",
+        HEADS,
+    ),
+    Mutant(
+        "words asked for",
+        _head(query="word", key="word"),
+        "The queries ask for words that equal the target's own: nothing in them knows the place that is due.",
+        "10.11",
+        HEADS,
+    ),
+)
+
+# 10.9
+
+
+def _model(V, first, others, after):
+    """Probability `first` for word 0; after it `after` for word 0; after any other word `others` for word 0."""
+
+    def row(p, word=0):
+        rest = np.full(V, (1 - p) / (V - 1))
+        rest[word] = p
+        return rest
+
+    second = np.stack([row(after)] + [row(others)] * (V - 1))
+    return row(first), second
+
+
+TWO_STEPS = ("two words", "nearly twice", "five words", "another")
+
+LOSING = (
+    Mutant(
+        "as good for all",
+        lambda V, r: _model(V, 0.6, 0.7, 0.9),
+        "After the best first word comes a sure second one: greedy is then right. Make the second word after it a "
+        "matter of chance, and sure after another.",
+        "10.11",
+        TWO_STEPS,
+    ),
+    Mutant(
+        "one example for all",
+        lambda V, r: _model(V, 0.6, 1.0, 0.55) if V == 2 else _model(V, 0.4, 1.0, 0.35),
+        "This is one example, and greedy does not lose by enough: the closer all first words are to 1/V, and the "
+        "flatter "
+        "the second word after greedy's, the more it loses.",
+        "10.11",
+        ("nearly twice", "five words", "another"),
+    ),
+    Mutant(
+        "a tie in the first word",
+        lambda V, r: (np.full(V, 1 / V), _model(V, 0.6, 1.0, 0.5001 + 0.0 * r)[1]),
+        "All first words are equally probable: then greedy meets a tie, and which word it takes is chance.",
+        "10.11",
+        TWO_STEPS,
+    ),
+    Mutant(
+        "a tie in the second word",
+        lambda V, r: _model(V, 1 / V + 1e-3 * (1 - r / V) / V, 1.0, 1 / V),
+        "After greedy's first word all second words are equally probable: that is a tie.",
+        "10.11",
+        TWO_STEPS,
+    ),
+    Mutant(
+        "columns sum to one",
+        lambda V, r: (_model(V, 0.5 + 0.01, 1.0, 0.5 + 0.02)[0], _model(V, 0.51, 1.0, 0.52)[1].T),
+        "The columns of second sum to one: row v holds the probabilities of the second word after word v.",
+        "10.11",
+        TWO_STEPS,
+    ),
+    Mutant(
+        "both words at once",
+        lambda V, r: (
+            _model(V, 0.6, 1.0, 0.55)[0], _model(V, 0.6, 1.0, 0.55)[0][:, None] * _model(V, 0.6, 1.0, 0.55)[1]
+        ),
+        "second holds the probabilities of whole texts: it holds those of the second word, given the first, so that "
+        "every "
+        "row sums to one.",
+        "10.11",
+        TWO_STEPS,
+    ),
+)
+
+# 10.10
+
+
+def _writing(place=0, scale=None, residual=True, kept=True, places=True, graph=False, own=True,
+             one_more=False):
+    def function(ids, steps, E, P, W_q, W_k, W_v):
+        import contextlib
+
+        import torch
+
+        with contextlib.nullcontext() if graph else torch.no_grad():
+            read, keys, values, written, scores = list(ids), [], [], [], []
+
+            def hear(word, i):
+                x = E[word] + (P[i] if places else 0)
+                keys.append(x @ W_k)
+                values.append(x @ W_v)
+                return x
+
+            for i in range(len(read)):
+                x = hear(read[i], i)
+            for step in range(steps):
+                if not kept:
+                    X = torch.stack([E[word] + P[i] for i, word in enumerate(read)])
+                    X @ W_q
+                    keys[:], values[:], x = X @ W_k, X @ W_v, X[-1]
+                K, V = torch.stack(keys), torch.stack(values)
+                if not own and len(keys) > 1:
+                    K, V = K[:-1], V[:-1]
+                A = torch.softmax(K @ (x @ W_q) / (scale(E, W_q) if scale else W_q.shape[1] ** 0.5), dim=0)
+                z = E @ (A @ V + (x if residual else 0))
+                scores.append(z)
+                written.append(int(z.argmax()))
+                read.append(written[-1])
+                if step + 1 < steps:
+                    x = hear(read[-1], len(read) - 1 + place if place >= 0 else step)
+            return torch.tensor(read if one_more else written), torch.stack(scores)
+
+    return function
+
+
+WRITERS = ("short", "one word given", "long", "other sizes")
+
+WRITING = (
+    Mutant(
+        "read anew",
+        _writing(kept=False),
+        "The numbers are right, but the whole text is read again for each word: keep the keys and values, and make "
+        "those "
+        "of the newest word alone.",
+        "10.11",
+        ("long",),
+    ),
+    Mutant(
+        "with a graph",
+        _writing(graph=True),
+        "The logits carry a graph: every word that is written would keep all that came before it alive. Write under "
+        "torch.no_grad().",
+        "10.9",
+        ("no graph",),
+    ),
+    Mutant(
+        "place counted from the new words",
+        _writing(place=-1),
+        "A new word is given the place that it has among the written words: its place counts from the start of the "
+        "text.",
+        "10.3",
+        WRITERS[:1],
+    ),
+    Mutant(
+        "one place too far",
+        _writing(place=1),
+        "A new word is given the place behind its own: the word after t words stands on place t, counted from 0.",
+        "10.3",
+        WRITERS,
+    ),
+    Mutant(
+        "no places",
+        _writing(places=False),
+        "The places are missing: x is E[w] + P[i].",
+        "10.3",
+        WRITERS,
+    ),
+    Mutant(
+        "divided by sqrt(d)",
+        _writing(scale=lambda E, W_q: E.shape[1] ** 0.5),
+        "The scores are divided by √d, the width of the stream: it is √d_k.",
+        "10.6",
+        WRITERS,
+    ),
+    Mutant(
+        "no scale",
+        _writing(scale=lambda E, W_q: 1.0),
+        "The scores are not divided by √d_k.",
+        "10.6",
+        WRITERS,
+    ),
+    Mutant(
+        "no residual path",
+        _writing(residual=False),
+        "h is what attention says alone: it is added to x.",
+        "10.1",
+        WRITERS,
+    ),
+    Mutant(
+        "its own key missing",
+        _writing(own=False),
+        "The newest word does not attend to itself: put its key and value into the cache before the scores are made.",
+        "10.5",
+        ("short", "long"),
+    ),
+    Mutant(
+        "prompt among the written",
+        _writing(one_more=True),
+        "The words that were given are returned as well: only the `steps` words that are written belong to the answer.",
+        "10.11",
+        WRITERS,
+    ),
+)
+
+# 10.11
+
+
+def _log_softmax(z):
+    z = z - z.max(axis=-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+
+
+def _score(first=0, end=True, mean=False, base=1.0, stable=True, product=False):
+    def function(logits, text, eos):
+        words = [*text, eos] if end else list(text)
+        if stable:
+            logs = _log_softmax(logits)
+        else:
+            E = np.exp(logits)
+            logs = np.log(E / E.sum(axis=-1, keepdims=True))
+        rows = [min(i + first, len(logits) - 1) for i in range(len(words))]
+        found = np.array([logs[i, word] for i, word in zip(rows, words, strict=True)])
+        total = float(np.log(np.exp(found).prod())) if product else float(found.sum())
+        return base * (total / max(len(words), 1) if mean else total)
+
+    return function
+
+
+TEXTS = ("four words", "no words", "large scores", "other numbers")
+
+SCORES = (
+    Mutant(
+        "the fault itself",
+        _score(first=1, end=False, product=True, stable=False),
+        "Each word is looked up in the row that has already read it, and the end is not counted: row i scores the word "
+        "after the first i, and the last row scores EOS.",
+        "10.5",
+        ("four words", "other numbers"),
+    ),
+    Mutant(
+        "one row too far",
+        _score(first=1),
+        "Each word is looked up one row too far down, in the row that has already read it: row i scores word i, "
+        "counted "
+        "from 0.",
+        "10.5",
+        ("four words", "other numbers"),
+    ),
+    Mutant(
+        "end not counted",
+        _score(end=False),
+        "The end is not counted: without the probability of EOS a text is never less probable than its continuations, "
+        "and "
+        "the probabilities of all texts sum to more than 1.",
+        "10.5",
+        TEXTS,
+    ),
+    Mutant(
+        "log of a product",
+        _score(product=True),
+        "The probabilities are multiplied first: a thousand of them are smaller than any float, and the log of 0 is "
+        "−∞. "
+        "Add the logs.",
+        "10.5",
+        ("long text",),
+    ),
+    Mutant(
+        "exp of raw scores",
+        _score(stable=False),
+        "exp of a large score overflows: take the largest of the row away first.",
+        "10.5",
+        ("large scores",),
+    ),
+    Mutant(
+        "mean over the words",
+        _score(mean=True),
+        "This is a mean over the words: the log-probability of a text is the sum.",
+        "10.5",
+        ("four words", "long text", "other numbers"),
+    ),
+    Mutant(
+        "sign of a loss",
+        _score(base=-1.0),
+        "The sign is that of a loss: a log-probability is never positive.",
+        "10.5",
+        ("four words", "no words", "large scores", "long text", "other numbers"),
+    ),
+    Mutant(
+        "bits",
+        _score(base=1 / math.log(2)),
+        "The logarithm is the binary one: the text asks for the natural one.",
+        "10.5",
+        ("four words", "no words", "long text", "other numbers"),
+    ),
+    Mutant(
+        "sum of raw scores",
+        lambda logits, text, eos: float(sum(row[w] for row, w in zip(logits, [*text, eos], strict=True))),
+        "The scores are added as they are: each row must first become log-probabilities, less the log of the sum of "
+        "its "
+        "exps.",
+        "10.5",
+        TEXTS,
+    ),
+    Mutant(
+        "a probability",
+        lambda logits, text, eos: float(np.exp(_score()(logits, text, eos))),
+        "This is the probability: its logarithm is asked for.",
+        "10.5",
+        ("four words", "no words", "large scores", "long text", "other numbers"),
+    ),
+)
+
+# 10.12
+
+
+def _writing_cost(anew=None, kept=None, rows=lambda t: 1, first=1, wide=12, mix=4):
+    def function(V, d, L, n):
+        passes = range(first, n + first)
+        one = sum(t * 2 * wide * d * d * L + mix * t * t * d * L + 2 * V * d * rows(t) for t in passes)
+        two = sum(2 * wide * d * d * L + mix * t * d * L + 2 * V * d for t in passes)
+        return anew(V, d, L, n) if anew else one, kept(V, d, L, n) if kept else two
+
+    return function
+
+
+BILLS = ("a small one", "GPT-2", "drawn at random", "another")
+
+COSTS = (
+    Mutant(
+        "every row scored",
+        _writing_cost(rows=lambda t: t),
+        "Every row is scored in every pass: only the last one is needed, 2Vd a pass.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "scores of one row",
+        _writing_cost(
+            anew=lambda V, d, L, n: sum(t * 24 * d * d * L + 4 * t * d * L + 2 * V * d for t in range(1, n + 1))
+        ),
+        "Scores and mixing of a pass over t tokens are counted for one row: t rows read t rows each, 4 t² d.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "no scores and mixing",
+        _writing_cost(mix=0),
+        "Q Kᵀ and A V are missing: 4 t d a row and block.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "scores without mixing",
+        _writing_cost(mix=2),
+        "Q Kᵀ is counted and A V is not: both cost 2 t d a row and block.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "no words",
+        lambda V, d, L, n: _writing_cost()(0, d, L, n),
+        "The scores of the vocabulary are missing: 2Vd a pass.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "products once",
+        lambda V, d, L, n: tuple(x // 2 for x in _writing_cost()(V, d, L, n)),
+        "Multiplications alone are counted: a product of matrices has as many additions, 2nkm.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "from zero",
+        _writing_cost(first=0),
+        "The passes read 0 to n − 1 tokens: the first has read BOS, so it is 1 to n.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "every pass as long as the last",
+        lambda V, d, L, n: (
+            n * (n * 24 * d * d * L + 4 * n * n * d * L + 2 * V * d), n * (24 * d * d * L + 4 * n * d * L + 2 * V * d)
+        ),
+        "Every pass is counted as if it read n tokens: pass t reads t.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "one pass",
+        lambda V, d, L, n: (n * 24 * d * d * L + 4 * n * n * d * L + 2 * V * d * n, _writing_cost()(V, d, L, n)[1]),
+        "The first number is that of one pass over the n tokens, as in training: a decoder that writes needs n passes.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "maps of the keys kept",
+        _writing_cost(
+            kept=lambda V, d, L, n: sum(20 * d * d * L + 4 * t * d * L + 2 * V * d for t in range(1, n + 1))
+        ),
+        "With a cache the key and value of the new token are counted as free: those of the old ones are kept, the new "
+        "token still needs its own.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "only its own score",
+        _writing_cost(kept=lambda V, d, L, n: n * (24 * d * d * L + 4 * d * L + 2 * V * d)),
+        "With a cache the new token is counted as if it read itself alone: its query meets t keys in pass t.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "attention without its maps",
+        _writing_cost(wide=8),
+        "The four maps of attention are missing: a block has 4d² of them beside the 8d² of the feed-forward layer.",
+        "10.8",
+        BILLS,
     ),
 )

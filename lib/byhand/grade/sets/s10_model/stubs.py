@@ -2,7 +2,7 @@
 
 
 def shift(texts, lengths, bos, pad, ignore):
-    """What a decoder reads and what it must say, for a batch of padded texts.
+    """What a decoder reads and what it is to say, for a batch of padded texts.
 
     texts (B, n) holds ids; the first lengths[b] of row b are real.  Returns
     inputs and labels, both (B, n):
@@ -24,14 +24,13 @@ def memory_gradient(dY, Y, A, W):
     ...
 
 
-def what_was_sent(terms, dM):
-    """Which gradient did this decoder send to its encoder?  One of the five
-    names:
+def can_reach(masks):
+    """Which inputs can each output of a stack know about?
 
-    "correct", "only the last block", "only the first block",
-    "mean over the blocks", "last block twice".
-    terms (L, m, d) holds what each block contributes, first block first; dM
-    (m, d) is what was sent.
+    masks (L, n, n) is boolean, first block first: True where row i of the
+    block's attention reads row j.  Every block has its residual path.
+    Returns (n, n), True where row i of the output can depend on row j of the
+    input.
     """
     ...
 
@@ -76,5 +75,63 @@ def count(V, n_max, d, f, L):
     V words, n_max learned places, width d, inner width f, L blocks; biases
     everywhere, LayerNorms with gain and shift, a last norm, a tied head.
     Returns two whole numbers: N, and the length n.
+    """
+    ...
+
+
+def backwards_head(n, V):
+    """Weights of one cross-attention head that writes a source backwards.
+
+    Source and target have n tokens.  A token is a vector of d = V + n
+    features: a one for its word among the first V, a one for its place among
+    the last n, and zeros.
+    Returns W_q, W_k (d, d_k), with any d_k, and W_v (d, V), so that row i of
+    softmax(Y W_q (M W_k)ᵀ / √d_k) M W_v points at the word of source place
+    n − 1 − i, with a weight of 0.99 or more on that place.
+    """
+    ...
+
+
+def greedy_loses(V, r):
+    """A model of texts of two words out of V, for which greedy writing fails.
+
+    Returns first (V,), the probabilities of the first word, and second (V, V),
+    row v those of the second word after word v.  The most probable text must
+    be more than r times as probable as the greedy one, for 1 <= r < V, and
+    greedy must never meet a tie.
+    """
+    ...
+
+
+def write_with_cache(ids, steps, E, P, W_q, W_k, W_v):
+    """Write words with a decoder of one head, reading every word once.
+
+    Row i of the input is x_i = E[w_i] + P[i], and h_i = x_i + o_i, where o_i
+    is causal attention with queries X W_q, keys X W_k and values X W_v, scores
+    divided by √d_k; the logits are h_i Eᵀ.
+    ids is a list of words, one or more; E (V, d), P (n_max, d), W_q and W_k
+    (d, d_k), W_v (d, d).  All are tensors that require gradients.
+    Returns the `steps` words that are written, always that of the highest
+    score, and the logits (steps, V) that chose them, without a graph.
+    """
+    ...
+
+
+def text_score(logits, text, eos):
+    """Log-probability of a text and its end.
+
+    logits (t + 1, V): row i scores the word that follows BOS and the first i
+    words of the text.  text is a list of t ids, without BOS and without eos.
+    """
+    ...
+
+
+def cost_of_writing(V, d, L, n):
+    """Operations of the matrix products, for a decoder that writes n words.
+
+    Width d, inner width 4 d, L blocks, V words.  Pass t of n has read t tokens
+    when it scores, for its last row alone, the next word.
+    Returns two whole numbers: with every pass reading its t tokens anew, and
+    with keys and values kept, so that each pass reads one new token.
     """
     ...
