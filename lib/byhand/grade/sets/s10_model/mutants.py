@@ -31,6 +31,26 @@ def _until_pad(texts, lengths, bos, pad, ignore):
 
 SHIFTS = (
     Mutant(
+        "exchanged",
+        lambda texts, lengths, bos, pad, ignore: _shift()(texts, lengths, bos, pad, ignore)[::-1],
+        "Inputs and labels have changed places: what is read comes first, and begins with BOS.",
+        "10.5",
+        EVERY_TEXT,
+    ),
+    Mutant(
+        "no BOS",
+        _shift(
+            inputs=lambda t, n, bos, pad, real, moved: np.where(real, t, pad),
+            labels=lambda t, ignore, real: np.concatenate(
+                [np.where(real, t, ignore)[:, 1:], np.full_like(t[:, :1], ignore)], axis=1
+            ),
+        ),
+        "Without BOS the first word is never predicted, and the last row has nothing to say: put BOS in front, and "
+        "predict every word.",
+        "10.5",
+        EVERY_TEXT,
+    ),
+    Mutant(
         "not shifted",
         _shift(inputs=lambda t, n, bos, pad, real, moved: t),
         "The inputs are the text itself: each row then reads the very word that it must say, and learns to copy.",
@@ -225,6 +245,20 @@ MIXED = ("other pairs", "no row sees itself", "another draw")
 
 REACH = (
     Mutant(
+        "one block too few",
+        lambda masks: _reach()(masks[:-1]),
+        "The last block is left out: the loop runs over all L masks.",
+        "10.5",
+        REACHED,
+    ),
+    Mutant(
+        "the stack twice",
+        lambda masks: _reach()(np.concatenate([masks, masks])),
+        "The chains are twice as long as the stack: each mask counts once.",
+        "10.5",
+        ("windows",),
+    ),
+    Mutant(
         "one layer of all",
         _reach(join=lambda masks: masks.any(axis=0) | np.eye(masks.shape[-1], dtype=bool)),
         "A pair counts as soon as one block has it open: what row k has heard in a lower block, it hands on in a "
@@ -334,6 +368,12 @@ def _attend(Q, K, V, mask, scale):
     return A @ V, A
 
 
+def _zero_scores(Q, K, V, mask):
+    S = Q @ K.mT / Q.shape[-1] ** 0.5
+    A = weights(S if mask is None else S * mask)
+    return A @ V, A
+
+
 def _first(M):
     return np.arange(M.shape[-2]) == 0
 
@@ -341,6 +381,20 @@ def _first(M):
 EVERY_READING = ("values", "as long as the source", "padded source", "padded, equal lengths")
 
 READING = (
+    Mutant(
+        "W_q and W_k exchanged",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _attend(Y @ W_k, M @ W_q, M @ W_v, mask, W_q.shape[-1] ** 0.5),
+        "W_q and W_k have changed places: the queries are Y W_q.",
+        "10.6",
+        EVERY_READING,
+    ),
+    Mutant(
+        "hidden scores of zero",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _zero_scores(Y @ W_q, M @ W_k, M @ W_v, mask),
+        "Hidden scores are set to 0, which still gets a weight: a hidden key needs −∞ before the softmax.",
+        "10.6",
+        ("padded source", "padded, equal lengths"),
+    ),
     Mutant(
         "divided by d_k",
         _reading(scale=float),
@@ -477,6 +531,21 @@ EVERY_TABLE = ("no scale", "with a scale", "batch", "other numbers")
 SCALED = ("with a scale", "batch", "other numbers")
 
 TIED = (
+    Mutant(
+        "difference of the two",
+        lambda E, ids, dX, H, dZ, scale: _tied(scored=False)(E, ids, dX, H, dZ, scale)
+        - _tied(lookup=False)(E, ids, dX, H, dZ, scale),
+        "The scores' share is taken away: gradients of two uses add.",
+        "10.5",
+        EVERY_TABLE,
+    ),
+    Mutant(
+        "rows of E for H",
+        lambda E, ids, dX, H, dZ, scale: _tied()(E, ids, dX, E[ids], dZ, scale),
+        "The scores' share is made with the rows that were looked up: what met the table at the top is H.",
+        "10.5",
+        EVERY_TABLE,
+    ),
     Mutant(
         "scale on the scores alone",
         _tied(scale_lookup=False, scale_scored=True),
@@ -647,6 +716,20 @@ def _count(block=None, rest=None, n=None):
 COUNTED = ("a small one", "GPT-2", "drawn at random", "another")
 
 COUNTS = (
+    Mutant(
+        "neither biases nor norms",
+        _count(block=lambda d, f: 4 * d * d + 2 * d * f),
+        "N lacks the biases and the norms of the blocks: 4d + f + d, and twice 2d.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "last norm without shift",
+        _count(rest=lambda V, n_max, d: V * d + n_max * d + d),
+        "N counts d for the last norm: a gain and a shift are 2d.",
+        "10.8",
+        COUNTED,
+    ),
     Mutant(
         "biases of attention alone",
         _count(block=lambda d, f: 4 * (d * d + d) + 2 * d * f + 4 * d),
@@ -966,15 +1049,35 @@ def _writing(place=0, scale=None, residual=True, kept=True, places=True, graph=F
                 written.append(int(z.argmax()))
                 read.append(written[-1])
                 if step + 1 < steps:
-                    x = hear(read[-1], len(read) - 1 + place if place >= 0 else step)
+                    x = hear(read[-1], step if place == -1 else len(read) - 1 + np.sign(place))
             return torch.tensor(read if one_more else written), torch.stack(scores)
 
     return function
 
 
+
+def _probabilities(found):
+    return found[0], found[1].softmax(dim=-1)
+
+
 WRITERS = ("short", "one word given", "long", "other sizes")
 
 WRITING = (
+    Mutant(
+        "one place too near",
+        _writing(place=-2),
+        "A new word is given the place of the word before it: the word after t words stands on place t, counted from "
+        "0.",
+        "10.3",
+        WRITERS,
+    ),
+    Mutant(
+        "probabilities",
+        lambda ids, steps, *given: _probabilities(_writing()(ids, steps, *given)),
+        "Probabilities are returned: the logits are asked for, before any softmax.",
+        "10.11",
+        WRITERS,
+    ),
     Mutant(
         "read anew",
         _writing(kept=False),
@@ -1079,6 +1182,29 @@ TEXTS = ("four words", "no words", "large scores", "other numbers")
 
 SCORES = (
     Mutant(
+        "over the rows",
+        lambda logits, text, eos: float(
+            sum(_log_softmax(logits.T).T[i, word] for i, word in enumerate([*text, eos]))
+        ),
+        "The probabilities sum to one over the rows: in each row they sum to one over the words, the last axis.",
+        "10.5",
+        ("four words", "other numbers"),
+    ),
+    Mutant(
+        "perplexity",
+        lambda logits, text, eos: float(np.exp(-_score(mean=True)(logits, text, eos))),
+        "This is the perplexity, exp of minus the mean: the sum of the logs itself is asked for.",
+        "10.5",
+        ("four words", "no words", "other numbers"),
+    ),
+    Mutant(
+        "end in the first row",
+        lambda logits, text, eos: _score()(logits, [eos, *text][: len(text)], text[-1] if text else eos),
+        "The end is looked up in row 0, and the words one row too far down: EOS comes last, after all words.",
+        "10.5",
+        ("four words", "other numbers"),
+    ),
+    Mutant(
         "the fault itself",
         _score(first=1, end=False, product=True, stable=False),
         "Each word is looked up in the row that has already read it, and the end is not counted: row i scores the word "
@@ -1175,6 +1301,60 @@ def _writing_cost(anew=None, kept=None, rows=lambda t: 1, first=1, wide=12, mix=
 BILLS = ("a small one", "GPT-2", "drawn at random", "another")
 
 COSTS = (
+    Mutant(
+        "one block",
+        lambda V, d, L, n: _writing_cost()(V, d, 1, n),
+        "One block is counted: there are L of them, each with maps, scores and mixing.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "words scored once",
+        lambda V, d, L, n: tuple(x - 2 * V * d * (n - 1) for x in _writing_cost()(V, d, L, n)),
+        "The vocabulary is scored once: every pass scores it, for its last row.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "words in every block",
+        lambda V, d, L, n: tuple(x + (L - 1) * 2 * V * d * n for x in _writing_cost()(V, d, L, n)),
+        "The vocabulary is scored in every block: it stands behind the last one.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "the two exchanged",
+        lambda V, d, L, n: _writing_cost()(V, d, L, n)[::-1],
+        "The two numbers have changed places: reading anew comes first.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "one pass too few",
+        lambda V, d, L, n: _writing_cost()(V, d, L, n - 1),
+        "The passes read 1 to n − 1 tokens: n words need n passes.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "visible pairs alone",
+        _writing_cost(anew=lambda V, d, L, n: sum(
+            t * 24 * d * d * L + 2 * t * (t + 1) * d * L + 2 * V * d for t in range(1, n + 1)
+        )),
+        "Only the pairs that the causal mask leaves open are counted: the products are made whole, and then hidden.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "sums as integrals",
+        lambda V, d, L, n: (
+            12 * d * d * L * n * n + 4 * d * L * n**3 // 3 + 2 * V * d * n,
+            24 * d * d * L * n + 2 * d * L * n * n + 2 * V * d * n,
+        ),
+        "The sums are taken for n²/2 and n³/3: exactly they are n(n + 1)/2 and n(n + 1)(2n + 1)/6.",
+        "10.8",
+        BILLS,
+    ),
     Mutant(
         "every row scored",
         _writing_cost(rows=lambda t: t),

@@ -38,7 +38,7 @@ QUESTIONS = (
     ),
     Question(
         id="10.2",
-        title="⚑ The gradient of the memory, with pencil and paper first",
+        title="⚑ The gradient of the memory, on paper first",
         stub=stubs.memory_gradient,
         returns=("dM", "dY0"),
         minutes=25,
@@ -256,9 +256,9 @@ QUESTIONS = (
             "W_v[:V] is np.eye(V).",
         ),
         cases=(
-            Case("three places", lambda rng: cases.tokens(3, 5)(rng), "three places, five words", 1),
+            Case("three places", lambda rng: cases.tokens(3, 5)(rng), "three places, five words", 2),
             Case("five places", cases.tokens(6, 4), "six places, four words", 2),
-            Case("one place", cases.tokens(1, 3), "a source of one token", 1),
+            Case("one place", cases.tokens(1, 3), "a source of one token", guards="three places", open=True),
             Case("other sizes", cases.tokens(7, 5), "seven places, five words", guards="five places"),
         ),
         clauses=(
@@ -333,7 +333,7 @@ QUESTIONS = (
         cases=(
             Case("short", cases.writer(7, 5, 2, 3, 4), "three words given, four to write", 2, look=("text", "logits")),
             Case("no graph", cases.writer(7, 5, 2, 3, 4), "the logits carry none", 1, ("short",), ("no_graph",)),
-            Case("long", cases.writer(11, 8, 3, 4, 20), "twenty words: each is read once", 2, ("short",)),
+            Case("long", cases.writer(11, 8, 3, 4, 12), "twelve words: each is read once", 2, ("short",)),
             Case("one word given", cases.writer(9, 6, 4, 1, 5), "a prompt of one word", guards="short", open=True,
                  look=("text", "logits")),
             Case("other sizes", cases.writer(8, 7, 5, 2, 6), "six words to write", guards="short",
