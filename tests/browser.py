@@ -130,9 +130,10 @@ def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) 
     """Serious and critical violations that axe-core finds, without those that are the theme's own.
 
     Ask last, for it thins the page out: a formula becomes a word, and coloured code plain text, since their thousands
-    of pieces would take axe a minute. So would the contrast of every word: it is judged three times for each kind of
-    text, which is what decides it (colour, size, weight, each background below) and the classes of element and parent.
-    Kinds that are in `seen` were judged on an earlier page, and those of this one are added.
+    of pieces would take axe a minute. So would the contrast of every word and of every link to the words around it: it
+    is judged three times for each kind of text, which is what decides it (colour, size, weight, each background below;
+    of a link how it is drawn, and all that of its paragraph) and the classes of element and parent. Kinds that are in
+    `seen` were judged on an earlier page, and those of this one are added.
     """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE)
@@ -156,19 +157,28 @@ def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) 
             return grounds.get(e);
         };
         const name = (e) => `${e.tagName} ${e.getAttribute("class")}`;
+        const look = (e) => {
+            const s = getComputedStyle(e);
+            return [s.color, s.fontSize, s.fontWeight, s.textShadow, ground(e)].join(" | ");
+        };
+        const drawn = (e) => {
+            const s = getComputedStyle(e), block = e.closest("p, li, td, th, dd, dt, figcaption, div, main, body");
+            const own = [s.textDecoration, s.border, s.outline, s.fontStyle, s.fontFamily, s.display].join(" ");
+            return `${own} in ${name(block)} ${look(block)}`;
+        };
         const kinds = new Map();
         for (const e of document.querySelectorAll("body, body *")) {
             const said = [...e.childNodes].map((n) => n.nodeType === Node.TEXT_NODE ? n.data.trim() : "").join("");
             if (!said || !e.checkVisibility({checkVisibilityCSS: true})) continue;
-            const s = getComputedStyle(e);
-            const kind = [name(e), name(e.parentElement), s.color, s.fontSize, s.fontWeight, s.textShadow, ground(e),
-                          said.length > 1].join(" | ");  // of a single character axe is never sure
-            kinds.set(kind, [...(kinds.get(kind) ?? []), e].slice(0, 3));
+            const link = e.closest("a[href], [role=link]");
+            const kind = [name(e), name(e.parentElement), look(e), said.length > 1,  // of one character axe is not sure
+                          link ? drawn(link) : ""].join(" | ");
+            kinds.set(kind, [...(kinds.get(kind) ?? []), link ?? e].slice(0, 3));
         }
         for (const kind of seen) kinds.delete(kind);
         const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes = ["violations"];
         const pale = kinds.size === 0 ? [] : (await axe.run({include: [...kinds.values()].flat()}, {
-            resultTypes, runOnly: {type: "rule", values: ["color-contrast"]},
+            resultTypes, runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]},
         })).violations;
         document.querySelectorAll("pre span, dt.sig span").forEach((word) => {  // to be read, it is plain text
             if (word.getAttributeNames().every((a) => a === "class")) word.replaceWith(...word.childNodes);
@@ -176,7 +186,8 @@ def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) 
         window.dispatchEvent(new Event("resize"));  // its widths are others now: the page's script looks again
         const every = await axe.run(document, {
             resultTypes, runOnly: tags,
-            rules: {"label-content-name-mismatch": {enabled: true}, "color-contrast": {enabled: false}},
+            rules: {"label-content-name-mismatch": {enabled: true}, "color-contrast": {enabled: false},
+                    "link-in-text-block": {enabled: false}},
         });
         return [[...every.violations, ...pale], [...kinds.keys()]];
     }""", sorted(seen or ()))

@@ -60,8 +60,6 @@ def test_every_page_is_sound(chrome, book):
     wrong, seen = {}, set()
     with visitor(chrome, book, 1280, "light") as page:
         for name in pages(HTML):
-            page.set_viewport_size({"width": 1280, "height": 900})
-            page.emulate_media(color_scheme="light")
             visit(page, f"{book}/{name}")
             found = faults(page)
             if not name.startswith("_modules/"):  # listings of source files are all alike: no axe, one scheme
@@ -69,6 +67,9 @@ def test_every_page_is_sound(chrome, book):
                 narrow(page)
                 found += [f"narrow: {fault}" for fault in faults(page) if fault not in found]
                 found += accessibility(page, seen=seen)
+                page.goto("about:blank")  # or the page that is left would be laid out anew
+                page.set_viewport_size({"width": 1280, "height": 900})
+                page.emulate_media(color_scheme="light")
             if found:
                 wrong[name] = found
     assert not wrong, told(wrong)
@@ -182,6 +183,8 @@ FROM_ITS_END = '<div class="math" style="display:flex;flex-direction:row-reverse
 TIGHT = '<div style="width:150px;overflow:auto;white-space:nowrap">' + r'<span class="math">\(d\)</span>, ' * 6 + \
         '<span style="display:inline-block;width:20px">1</span></div>'  # six times the word "formula" would not fit
 PALE = '<p style="color:#222;background:#fff">Dark.</p><p style="color:#222;background:#fff"><b>Dark.</b></p>'
+TOLD = "<style>a{color:#00c;background:#fff} p{color:#000;background:#fff}</style><p>As <a href='#a'>one</a> says.</p>"
+UNTOLD = "<p>As <a href='#b' style='text-decoration:none'>another</a> says.</p>"
 CODE = "<span style='color:#222'>1</span><span style='color:#ccc'>+</span><span style='color:#ccc'>two</span>"
 BAD = {  # name: (a part of the good page, what replaces it, what must be said)
     "script from elsewhere": ("</head>", f"{SCRIPT}</head>", "asks for https"),
@@ -202,6 +205,7 @@ BAD = {  # name: (a part of the good page, what replaces it, what must be said)
         "color-contrast (serious)"),
     "low contrast of code": (
         "</main>", f"<pre style='background:#fff'>{CODE}</pre></main>", "color-contrast (serious)"),
+    "link told by its colour alone": ("</main>", f"{TOLD * 4}{UNTOLD}</main>", "link-in-text-block (serious)"),
     "too wide": ("<p>", '<p style="width:600px">Wide.', "px wider than the window"),
     "wide formula": ('class="math">', 'class="math" style="display:block;width:5px;overflow:auto">', "not by key"),
     "formula from its end": ("<p>", f"<p>{FROM_ITS_END}", "wide formulas begin out of sight"),
