@@ -1,23 +1,31 @@
-"""Print the table that opens a problem set: its parts, and for each question where it belongs and what it asks.
+"""Print the list that opens a problem set: its parts, and for each question what it asks and where it belongs.
+
+With --write, put it into the notebook in the place of the old one.
 
     python tools/exercise_table.py 04
+    python tools/exercise_table.py 04 --write
 """
 
 import argparse
+import json
+import re
 import sys
+from pathlib import Path
 
 from byhand.grade.sets import SETS, questions_of
 
+BOOK = Path(__file__).parents[1] / "book"
+
 
 def table(set_id):
-    questions = questions_of(set_id)
-    lines = ["| Part | Exercise | With section | What you do | Minutes | Points |", "|---|---|---|---|---|---|"]
+    """The parts of a set and their questions as a list: a table would not fit on a phone."""
+    questions, lines = questions_of(set_id), []
     for part in sorted({q.part for q in questions}):
         inside = [q for q in questions if q.part == part]
-        for i, q in enumerate(inside):
-            first = f"{part} · {sum(q.minutes for q in inside)} min" if i == 0 else ""
-            lines.append(f"| {first} | {q.id} {q.title} | {q.section} | {doing(q)} | {q.minutes} | {q.points} |")
-    return "\n".join(lines)
+        points = sum(q.points for q in inside)
+        lines += ["", f"**Part {part}**, {sum(q.minutes for q in inside)} minutes, {points} points", ""]
+        lines += [f"- **{q.id}** {q.title}: {doing(q)}, {q.minutes} minutes (section {q.section})" for q in inside]
+    return "\n".join(lines[1:])
 
 
 def doing(question):
@@ -30,10 +38,33 @@ def heading(question):
     return f"*{question.points} {unit}, about {question.minutes} minutes · {doing(question)}*"
 
 
+def in_place(source, new):
+    """The text of a cell with its list of parts replaced; None if it has none."""
+    old = re.compile(r"(\| Part \||\*\*Part 1\*\*,).*?(?=\n\n(?!- |\*\*Part)|\Z)", re.DOTALL)
+    return old.sub(lambda _: new, source, count=1) if old.search(source) else None
+
+
+def write(set_id):
+    path = BOOK / "exercises" / f"{SETS[set_id][1:]}.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        changed = in_place("".join(cell["source"]), table(set_id)) if cell["cell_type"] == "markdown" else None
+        if changed:
+            cell["source"] = changed.splitlines(keepends=True)
+            path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            return
+    raise SystemExit(f"{path.name} has no list of parts")
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("set", choices=SETS)
-    print(table(parser.parse_args(argv).set))
+    parser.add_argument("--write", action="store_true", help="put the list into the notebook")
+    args = parser.parse_args(argv)
+    if args.write:
+        write(args.set)
+    else:
+        print(table(args.set))
     return 0
 
 
