@@ -26,10 +26,15 @@ def next_token(X):
     return X + np.concatenate([X[..., 1:, :], 0 * X[..., :1, :]], axis=-2)
 
 
+def first_reads_last(X):
+    return np.concatenate([X[..., :1, :] + X[..., -1:, :], X[..., 1:, :]], axis=-2)
+
+
 PROBED = {
     "a running sum": [lambda X: np.cumsum(X, axis=-2)],
     "causal attention": [attend],
     "reads the next token": [next_token],
+    "the first reads the last": [first_reads_last],
     "falls only": [lambda X: -(next_token(X) ** 2)],
     "three kinds of attention": [attend, lambda X: attend(X, late=True), lambda X: attend(X, k=1)],
     "norm over tokens": [lambda X: X - X.mean(axis=-2, keepdims=True)],
@@ -103,21 +108,94 @@ def call_diagnose(answer, inputs):
     return places_of_names(NAMES, "matrix", inputs["A"], lambda A: answer(inputs["S"], A))
 
 
-def sentences(lengths, n, d, holes=False):
+def losses(lengths, n, holes=False):
     def make(rng):
         real = np.arange(n) < np.array(lengths)[:, None]
         if holes:
             real = real[:, rng.permutation(n)]
-        return {"X": rng.normal(size=(len(lengths), n, d)), "real": real, "dy": rng.normal(size=(len(lengths), d))}
+        return {"L": rng.exponential(size=real.shape), "real": real}
 
     return make
 
 
-def pages(rng):
-    real = rng.random((2, 3, 5)) < 0.5
-    real[..., 0], real[..., 1] = False, True
-    return {"X": rng.normal(size=(2, 3, 5, 4)), "real": real, "dy": rng.normal(size=(2, 3, 4))}
+# additive_mask: the inputs name a kind; `call_additive` makes the batch
 
 
-def one_sentence(rng):
-    return {"X": rng.normal(size=(5, 3)), "real": np.arange(5) < 3, "dy": rng.normal(size=3)}
+def batch(kind, lengths, n, d):
+    def make(rng):
+        return {"kind": kind, "x": rng.normal(size=(len(lengths), n, d)), "lengths": np.array(lengths)}
+
+    return make
+
+
+META = "on the device meta, which has shapes and no numbers, "
+
+
+def call_additive(answer, inputs):
+    import torch
+
+    kind, x, lengths = inputs.values()
+    (B, n, _), meta = x.shape, kind == "meta"
+    given = x.to("meta") if meta else x.to(getattr(torch, kind))
+    try:
+        C = answer(given, lengths.to(given.device))
+    except NotImplementedError:
+        if not meta:
+            raise
+        raise WrongAnswer(META + "a number was asked for: compare tensors, without a loop over lengths") from None
+    except RuntimeError as error:
+        if not meta:
+            raise
+        what = str(error).splitlines()[0][:90]
+        way = "make every new tensor on the device of x, and read no number out of one"
+        raise WrongAnswer(f"{META}this failed: {what}; {way}") from None
+    if C is None or C is Ellipsis:
+        return None
+    if type(C) is not torch.Tensor:
+        raise WrongAnswer(f"returned a {type(C).__name__}, expected a tensor")
+    for what, mine, wanted in (
+        ("shape", tuple(C.shape), (B, 1, n, n)),
+        ("dtype", C.dtype, given.dtype),
+        ("device", str(C.device), str(given.device)),
+    ):
+        if mine != wanted:
+            raise WrongAnswer(f"C has the {what} {mine}, and the {what} should be {wanted}")
+    if meta:  # nothing to compare
+        return torch.zeros(B, n, n, dtype=torch.bool), torch.zeros(B, n, n, dtype=torch.float64)
+    finite = C[C.isfinite() & (C != 0)]
+    if len(finite):
+        raise WrongAnswer(f"C holds {finite[0].item():.3g}, and should hold 0 and −∞ alone")
+    values = torch.eye(n, dtype=torch.float64).expand(B, 1, n, n)
+    query = x[:, None].double()
+    A = torch.nn.functional.scaled_dot_product_attention(query, query, values, attn_mask=C.double())
+    return C[:, 0] == 0, A[:, 0]
+
+
+def tokens(n):
+    return lambda rng: {"n": n}
+
+
+def mask_of(name, array, shape):
+    if array.shape != shape:
+        raise WrongAnswer(f"{name} has shape {array.shape}, expected {shape}")
+    if array.dtype.kind not in "bi" or not ((array == 0) | (array == 1)).all():
+        raise WrongAnswer(f"{name} has the dtype {array.dtype}, expected True and False")
+    return array.astype(bool)
+
+
+def hearing(inputs, arrays):
+    """What a mask for two layers lets through that it should not, and what it does not."""
+    n = inputs["n"]
+    M = mask_of("M", arrays[0], (n, n))
+    two = M.astype(float) @ M.astype(float) > 0
+    return np.array(int(np.triu(M, 1).sum())), np.array(int((M.sum(axis=1) > 2 * np.sqrt(n)).sum())), np.array(
+        int((causal(n) & ~two).sum())
+    )
+
+
+def left(lengths, n):
+    return lambda rng: {"lengths": np.array(lengths), "n": n}
+
+
+def packed(shortest, longest, count, w):
+    return lambda rng: {"lengths": rng.integers(shortest, longest, size=count), "w": w}

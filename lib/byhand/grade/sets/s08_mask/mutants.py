@@ -41,6 +41,27 @@ LEAKS = (
         ("next token", "attention", "batch", "falls only"),
     ),
     Mutant(
+        "the row before t alone",
+        _leak(how=lambda D: np.abs(D[..., -1, :]).max()),
+        "Only the row just before t is compared: a leak can reach further back. Compare all the rows before t.",
+        "8.9",
+        ("far back",),
+    ),
+    Mutant(
+        "everything replaced",
+        lambda f, X, new, t: float(np.abs(f(new) - f(X))[..., :t, :].max()),
+        "The tokens before t are replaced as well: then their own rows must move. Keep them.",
+        "8.9",
+        ("running sum", "next token", "attention", "batch", "far back"),
+    ),
+    Mutant(
+        "sum of the changes",
+        _leak(how=lambda D: np.abs(D).sum()),
+        "This is the sum of all changes: the largest of them is asked for.",
+        "8.9",
+        ("next token", "attention", "batch", "falls only", "far back"),
+    ),
+    Mutant(
         "sign kept",
         _leak(how=np.max),
         "The difference keeps its sign: a row that falls has moved as much as one that rises.",
@@ -72,6 +93,12 @@ def _padded(how):
         return how(S, real)
 
     return function
+
+
+def _plain_softmax(S, real):
+    S = np.where(real[:, None, :], S, -np.inf)
+    E = np.exp(S - S.max(axis=-1, keepdims=True))
+    return E / E.sum(axis=-1, keepdims=True)
 
 
 MIXED = ("one sequence", "batch", "empty", "large scores", "as many as tokens")
@@ -145,6 +172,35 @@ PADDINGS = (
         MIXED,
     ),
     Mutant(
+        "causal as well",
+        _padded(lambda S, real: weights(S, real[:, None, :] & causal(S.shape[-1]))),
+        "Later tokens are hidden as well: only filler is to be hidden here, and each query sees all the real keys.",
+        "8.2",
+        MIXED,
+    ),
+    Mutant(
+        "scores times mask",
+        _padded(lambda S, real: weights(S * real[:, None, :])),
+        "The scores of the filler are multiplied by 0: a score of 0 is not a weight of 0, since e⁰ = 1.",
+        "8.4",
+        MIXED,
+    ),
+    Mutant(
+        "minus 1e4 in place of the score",
+        _padded(lambda S, real: weights(np.where(real[:, None, :], S, -1e4))),
+        "−1e4 stands in the place of the hidden scores: scores of tens of thousands fall below it, and a row with "
+        "nothing to see becomes uniform instead of zero.",
+        "8.5",
+        ("empty", "large scores"),
+    ),
+    Mutant(
+        "nan in the empty sequence",
+        _padded(_plain_softmax),
+        "In the sequence of length 0 every score is −∞, and ∞ − ∞ or 0/0 makes nan: give rows without a key weights 0.",
+        "8.5",
+        ("empty",),
+    ),
+    Mutant(
         "minus 1e9",
         _padded(lambda S, real: weights(np.where(real[:, None, :], S, -1e9))),
         "A large negative number hides the filler, except where there is nothing else: the row of an empty sequence "
@@ -197,6 +253,15 @@ FORCINGS = (
         ("inputs", "batch"),
     ),
     Mutant(
+        "one word too many",
+        lambda ids, bos: (
+            np.concatenate([np.full((*ids.shape[:-1], 1), bos), ids], axis=-1), ids, causal(ids.shape[-1] + 1)),
+        "BOS stands in front, and the last word is still there: it would predict a word after the text. Leave it out "
+        "of the inputs.",
+        "8.7",
+        ("inputs", "mask", "batch", "one word"),
+    ),
+    Mutant(
         "rolled",
         _forcing(inputs=lambda ids, bos: np.roll(ids, 1, axis=-1)),
         "The first input is the last word, as np.roll leaves it: it must be BOS.",
@@ -219,11 +284,11 @@ FORCINGS = (
     ),
     Mutant(
         "one word short",
-        _forcing(inputs=lambda ids, bos: ids[..., :-1], targets=lambda ids, bos: ids[..., 1:]),
+        lambda ids, bos: (ids[..., :-1], ids[..., 1:], causal(ids.shape[-1] - 1)),
         "These are ids[:-1] and ids[1:]: the first word is never predicted, and a row is lost. BOS before the text "
         "makes a row for it.",
         "8.7",
-        ("inputs", "targets", "batch", "one word"),
+        ("inputs", "targets", "mask", "batch", "one word"),
     ),
 )
 
@@ -261,6 +326,20 @@ JACOBIANS = (
         "`after` is transposed: a hidden weight is 0 and has a zero row; a hidden score has a column that is not zero.",
         "8.4",
         ("after", "one key"),
+    ),
+    Mutant(
+        "renormalised",
+        _jacobians(after=lambda a, p, mask: mask[:, None] * (np.diag(p) - np.outer(p, p)) / (p * mask).sum()),
+        "`after` is divided by the visible part of the row: here the weights stay as the mask leaves them.",
+        "8.4",
+        ("after", "one key"),
+    ),
+    Mutant(
+        "in the other order",
+        lambda s, mask: _jacobians()(s, mask)[::-1],
+        "The two are returned in the other order: `before` first.",
+        "8.4",
+        ("before", "after", "one key"),
     ),
     Mutant(
         "mask forgotten",
@@ -346,68 +425,548 @@ DETECTIVES = (
 # 08.6
 
 
-def _to_all(share, real, dy):
-    return share.max(axis=-1)[..., None, None] * np.ones_like(share)[..., None] * dy[..., None, :]
+def _means(count=None, sentences=None, loss=None, dL=None):
+    """The mean of means with one part replaced."""
 
-
-def _pool(count=None, forward=None, backward=None):
-    def function(X, real, dy):
-        total = np.maximum(real.sum(axis=-1, keepdims=True), 1) if count is None else count(real)
-        share = real / total
-        y = (share[..., None] * X).sum(axis=-2) if forward is None else forward(X, real)
-        return y, share[..., None] * dy[..., None, :] if backward is None else backward(share, real, dy)
+    def function(L, real):
+        each = np.maximum(real.sum(axis=1, keepdims=True), 1) if count is None else count(real)
+        many = max(int(real.any(axis=1).sum()), 1) if sentences is None else sentences(real)
+        share = real / each / many
+        return loss(L, real) if loss else float((share * L).sum()), dL(L, real, share) if dL else share
 
     return function
 
 
-POOLS = (
+def _first_ones(L, real):
+    return _right_means(L, np.arange(real.shape[1]) < real.sum(axis=1, keepdims=True))
+
+
+def _with_nan(L, real):
+    with np.errstate(all="ignore"):
+        mine = (L * real).sum(axis=1) / real.sum(axis=1)
+        share = real / real.sum(axis=1, keepdims=True) / len(L)
+    return float(mine.mean()), share
+
+
+_right_means = _means()
+_over_tokens = _means(count=lambda real: 1, sentences=lambda real: max(real.sum(), 1))
+
+MEANS = (
     Mutant(
-        "a mean over everything",
-        _pool(forward=lambda X, real: X.mean(axis=-2)),
-        "The filler is in the mean: the answer depends on how long the others of the batch are.",
+        "mean over tokens",
+        _over_tokens,
+        "This is the mean over all real tokens, in which a long sentence counts more: take the mean of each sentence "
+        "first, then the mean of these.",
         "8.8",
-        ("forward", "batch", "empty", "holes"),
+        ("loss", "gradient", "holes", "empty sentence"),
+    ),
+    Mutant(
+        "gradient of the mean over tokens",
+        lambda L, real: (_right_means(L, real)[0], _over_tokens(L, real)[1]),
+        "dL is the gradient of the mean over all real tokens: here a token of a short sentence has a larger share.",
+        "8.8",
+        ("gradient", "holes", "empty sentence"),
+    ),
+    Mutant(
+        "empty sentences counted",
+        _means(sentences=lambda real: len(real)),
+        "Sentences without a real token are counted as if their loss were 0: leave them out of the number too.",
+        "8.8",
+        ("empty sentence",),
+    ),
+    Mutant(
+        "nan",
+        _with_nan,
+        "A sentence without a real token gives 0/0: it has no mean, and does not count.",
+        "8.8",
+        ("empty sentence", "nothing real"),
+    ),
+    Mutant(
+        "filler in the mean",
+        lambda L, real: (float(L.mean()), np.full(L.shape, 1 / L.size)),
+        "The filler is in the mean, and learns: it must leave the sum and the count.",
+        "8.8",
+        ("loss", "gradient", "holes", "empty sentence", "nothing real"),
     ),
     Mutant(
         "divided by n",
-        _pool(count=lambda real: real.shape[-1]),
-        "The filler left the sum and stayed in the count: divide by the number of real tokens.",
+        _means(count=lambda real: real.shape[1]),
+        "The filler left the sum and stayed in the count: divide by the number of real tokens of the sentence.",
         "8.8",
-        ("forward", "backward", "batch", "empty", "holes"),
+        ("loss", "gradient", "holes", "empty sentence"),
     ),
     Mutant(
-        "sum",
-        _pool(count=lambda real: 1),
-        "This is a sum: divide by the number of real tokens.",
+        "sum of means",
+        _means(sentences=lambda real: 1),
+        "The means of the sentences are added up: divide by the number of sentences that have one.",
         "8.8",
-        ("forward", "backward", "batch", "empty", "holes"),
+        ("loss", "gradient", "holes", "empty sentence"),
     ),
     Mutant(
-        "count of the batch",
-        _pool(count=lambda real: np.maximum(real.sum(), 1)),
-        "The count is that of the whole batch: each sentence has its own.",
+        "gradient not divided by the sentences",
+        _means(dL=lambda L, real, share: real / np.maximum(real.sum(axis=1, keepdims=True), 1)),
+        "In dL the division by the number of sentences is missing.",
         "8.8",
-        ("batch", "holes"),
+        ("gradient", "holes", "empty sentence"),
+    ),
+    Mutant(
+        "gradient not divided by the tokens",
+        _means(dL=lambda L, real, share: real / max(int(real.any(axis=1).sum()), 1)),
+        "In dL the division by the number of real tokens of the sentence is missing.",
+        "8.8",
+        ("gradient", "holes", "empty sentence"),
     ),
     Mutant(
         "filler learns",
-        _pool(backward=_to_all),
-        "The filler receives gradient: it was not in the mean, so its share is 0.",
+        _means(dL=lambda L, real, share: np.ones(L.shape) / np.maximum(real.sum(axis=1, keepdims=True), 1)
+               / max(int(real.any(axis=1).sum()), 1)),
+        "Filler gets the gradient of a real token: it is not in the mean, so its share is 0.",
         "8.8",
-        ("backward", "batch", "empty", "holes"),
+        ("gradient", "holes", "empty sentence"),
     ),
     Mutant(
-        "share forgotten backward",
-        _pool(backward=lambda share, real, dy: real[..., None] * dy[..., None, :]),
-        "The division is missing in the backward pass: each real token gets dy / count.",
+        "loss in the gradient",
+        _means(dL=lambda L, real, share: share * L),
+        "dL is multiplied by L: the loss is linear in each L, so its slope is the share alone.",
         "8.8",
-        ("backward", "batch", "empty", "holes"),
+        ("gradient", "holes", "empty sentence"),
     ),
     Mutant(
         "the first ones",
-        lambda X, real, dy: _pool()(X, np.arange(real.shape[-1]) < real.sum(axis=-1, keepdims=True), dy),
+        _first_ones,
         "The first tokens are taken for the real ones, as many as there are: `real` may say otherwise, token by token.",
         "8.8",
-        ("holes", "two leading axes"),
+        ("holes",),
+    ),
+)
+
+# 08.7
+
+
+def _additive(allowed=None, value=float("-inf"), finish=None, empty=True):
+    """An additive mask with one slip."""
+
+    def function(x, lengths):
+        import torch
+
+        n = x.shape[1]
+        i, j = torch.arange(n, device=x.device)[:, None], torch.arange(n, device=x.device)
+        key, query = j < lengths[:, None, None], i < lengths[:, None, None]
+        M = allowed(i, j, key, query) if allowed else (j <= i) & key
+        if empty:
+            M = M | ~M.any(dim=-1, keepdim=True)
+        C = torch.zeros(M.shape, dtype=x.dtype, device=x.device).masked_fill(~M, value)[:, None]
+        return finish(C, M[:, None], x) if finish else C
+
+    return function
+
+
+def _reads_numbers(x, lengths):
+    return _right_additive(x, lengths.new_tensor(lengths.tolist()))
+
+
+def _smallest(x):
+    import torch
+
+    return torch.finfo(x.dtype).min
+
+
+def _zero_times_infinity(C, M, x):
+    return (~M).to(x.dtype) * float("-inf")
+
+
+_right_additive = _additive()
+KINDS = ("float64", "bfloat16")
+
+ADDITIVES = (
+    Mutant(
+        "padding alone",
+        _additive(lambda i, j, key, query: key.expand(-1, len(i), -1)),
+        "Only the filler is hidden: no query may see a later key either.",
+        "8.2",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "causal alone",
+        _additive(lambda i, j, key, query: ((j <= i) & (key | True))),
+        "Only the future is hidden: nobody may look at filler either.",
+        "8.6",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "padding on the queries",
+        _additive(lambda i, j, key, query: (j <= i) & query),
+        "The padding lies on the queries: rows of filler that had real keys are empty now. Hide the keys; nobody reads "
+        "those rows.",
+        "8.6",
+        (*KINDS,),
+    ),
+    Mutant(
+        "each token itself",
+        _additive(lambda i, j, key, query: (j <= i) & key | (i == j)),
+        "Filler may look at itself: nobody may look at filler, and only the rows of an empty sequence are all 0.",
+        "8.6",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "off by one",
+        _additive(lambda i, j, key, query: (j <= i + 1) & key),
+        "Each query sees its successor: the diagonal is the last one that is allowed.",
+        "8.2",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "negated",
+        _additive(lambda i, j, key, query: ~((j <= i) & key), empty=False),
+        "Zeros and −∞ have changed places: 0 leaves a score as it is, −∞ hides it.",
+        "8.2",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "rows of nothing but −∞",
+        _additive(empty=False),
+        "The rows of an empty sequence hold nothing but −∞, and their softmax is 0/0: make such rows all 0.",
+        "8.5",
+        ("empty sequence",),
+    ),
+    Mutant(
+        "zero times infinity",
+        _additive(finish=_zero_times_infinity),
+        "Zero times −∞ is nan: choose between 0 and −∞ by the mask, without a product.",
+        "8.3",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "minus 1e9",
+        _additive(value=-1e9),
+        "−1e9 stands for −∞: a score of 1e10 outweighs it, and float16 does not have it.",
+        "8.5",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "minus 1e4",
+        _additive(value=-1e4),
+        "−1e4 stands for −∞: large scores outweigh it.",
+        "8.5",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "the smallest number",
+        lambda x, lengths: _right_additive(x, lengths).clamp(min=_smallest(x)),
+        "The smallest number of the dtype stands for −∞: two such masks added overflow, and a row of them is uniform.",
+        "8.5",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "float32 always",
+        _additive(finish=lambda C, M, x: C.float()),
+        "The mask has the default dtype: make it in the dtype of x, or attention refuses it or computes in another.",
+        "8.10",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "boolean",
+        _additive(finish=lambda C, M, x: M),
+        "This is the boolean form, True where a query may attend: the additive form has 0 there, and −∞ elsewhere.",
+        "8.2",
+        (*KINDS, "meta", "empty sequence"),
+    ),
+    Mutant(
+        "no axis for the heads",
+        _additive(finish=lambda C, M, x: C[:, 0]),
+        "The axis of the heads is missing: with shape (B, 1, n, n) the mask is the same for all heads of a sequence.",
+        "8.10",
+        (*KINDS, "meta", "empty sequence"),
+    ),
+    Mutant(
+        "reads numbers",
+        _reads_numbers,
+        "The lengths are read out as Python numbers: on an accelerator that makes the program wait.",
+        "8.10",
+        ("meta",),
+    ),
+    Mutant(
+        "on the CPU",
+        lambda x, lengths: _right_additive(x, lengths) if x.device.type == "cpu" else _on_the_cpu(x),
+        "The mask is made on the CPU: make each new tensor on the device of x.",
+        "8.10",
+        ("meta",),
+    ),
+)
+
+
+def _on_the_cpu(x):
+    import torch
+
+    return torch.zeros(x.shape[0], 1, x.shape[1], x.shape[1], dtype=x.dtype)
+
+
+# 08.8
+
+
+def _offsets(of):
+    """A mask that allows the distances i − j in of(n)."""
+    return lambda n: np.isin(np.arange(n)[:, None] - np.arange(n), list(of(n)))
+
+
+def _side(n):
+    return int(np.ceil(np.sqrt(n)))
+
+
+def _own_block(n):
+    block = np.arange(n) // _side(n)
+    return causal(n) & (block == block[:, None])
+
+
+def _first_tokens(n):
+    return causal(n) & (_offsets(lambda n: range(_side(n)))(n) | (np.arange(n) < _side(n)))
+
+
+_strided = _offsets(lambda n: {*range(_side(n)), *range(0, n, _side(n))})
+ALL_N = ("sixteen", "not a square", "more tokens", "other sizes")
+
+TWO_STEPS = (
+    Mutant(
+        "a window",
+        _offsets(lambda n: range(int(2 * np.sqrt(n)))),
+        "This is one window: in two layers it reaches twice its width less one, and the past is longer.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "own block",
+        _own_block,
+        "Each token sees its own block alone: what happened in an earlier block reaches nobody, however "
+        "many layers there are.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "strides alone",
+        _offsets(lambda n: range(0, n, _side(n))),
+        "Each token sees tokens at whole multiples of a distance: two such steps land on multiples again.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "first tokens for all",
+        _first_tokens,
+        "All see a window and the first tokens; but the first tokens know nothing of what comes later, so the middle "
+        "is not heard.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "distances of powers of two",
+        _offsets(lambda n: [0, *(2**k for k in range(12))]),
+        "Distances 1, 2, 4, 8, … reach everything in as many layers as there are digits, and two layers add only two "
+        "of them.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "the whole past",
+        causal,
+        "Each token sees the whole past: that is heard in one layer, and the rows have up to n keys.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "both directions",
+        lambda n: _strided(n) | _strided(n).T,
+        "The mask is symmetric: a causal one has nothing above the diagonal.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "the diagonal left out",
+        lambda n: _strided(n) & ~np.eye(n, dtype=bool),
+        "No token sees itself: then the first token sees nothing, and near tokens are not heard.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "window one short",
+        _offsets(lambda n: {*range(_side(n) - 1), *range(0, n, _side(n))}),
+        "Strides and window do not meet: with a stride of k the window has to have width k, itself included.",
+        "8.2",
+        ALL_N,
+    ),
+)
+
+# 08.9
+
+
+def _left(real=None, axis="key", places=None, filler="itself", causal_k=0):
+    def function(lengths, n):
+        first, j = (n - lengths)[:, None], np.arange(n)
+        bits = real(j, lengths[:, None], n) if real else j >= first
+        M = causal(n, causal_k) & (bits[:, None, :] if axis == "key" else bits[:, :, None])
+        if filler == "itself":
+            M = M | np.eye(n, dtype=bool)
+        elif filler == "all":
+            M = M | ~M.any(axis=-1, keepdims=True)
+        return M, np.maximum(j - first, 0) if places is None else places(j, first, n)
+
+    return function
+
+
+def _from_zero(j, first, n):
+    return np.tile(j, (len(first), 1))
+
+
+def _on_the_right(j, lengths, n):
+    return j < lengths
+
+
+LEFTS = (
+    Mutant(
+        "as it was",
+        _left(_on_the_right, "query", _from_zero, None),
+        "The three faults are still there: the side of the filler, the axis of the mask, and where the counting "
+        "begins.",
+        "8.6",
+        ("one sequence", "mask", "places", "empty and full"),
+    ),
+    Mutant(
+        "filler on the right",
+        _left(_on_the_right),
+        "The first tokens are taken for the real ones: here the filler stands on the left, and the last are real.",
+        "8.6",
+        ("one sequence", "mask"),
+    ),
+    Mutant(
+        "on the queries",
+        _left(axis="query"),
+        "The padding bit lies on the queries: real tokens may look at filler. Nobody may look at a filler key.",
+        "8.6",
+        ("one sequence", "mask"),
+    ),
+    Mutant(
+        "places from the filler on",
+        _left(places=_from_zero),
+        "The positions count the filler: the first real token is at place 0, whatever stands before it.",
+        "8.6",
+        ("one sequence", "places", "empty and full"),
+    ),
+    Mutant(
+        "places below zero",
+        _left(places=lambda j, first, n: j - first),
+        "The filler has negative positions: a table of positions would be read from its end. Give it place 0.",
+        "8.6",
+        ("one sequence", "places", "empty and full"),
+    ),
+    Mutant(
+        "places of filler at −1",
+        _left(places=lambda j, first, n: np.where(j >= first, j - first, -1)),
+        "Filler has the position −1, which reads the last row of a table: give it place 0.",
+        "8.6",
+        ("one sequence", "places", "empty and full"),
+    ),
+    Mutant(
+        "first word hidden",
+        _left(real=lambda j, lengths, n: j > n - lengths),
+        "The first word of each text is hidden: it stands at place n minus the length, so the comparison is ≥.",
+        "8.6",
+        ("one sequence", "mask", "empty and full"),
+    ),
+    Mutant(
+        "places from one",
+        _left(places=lambda j, first, n: np.maximum(j - first + 1, 0)),
+        "The first real token is at place 1: positions count from 0.",
+        "8.6",
+        ("one sequence", "places", "empty and full"),
+    ),
+    Mutant(
+        "rows without a key",
+        _left(filler=None),
+        "The rows of filler have no key, and their softmax is 0/0: let each filler see itself.",
+        "8.5",
+        ("one sequence", "mask", "empty and full"),
+    ),
+    Mutant(
+        "filler sees all",
+        _left(filler="all"),
+        "The rows of filler see everything, later tokens too: itself is enough.",
+        "8.5",
+        ("one sequence", "mask", "empty and full"),
+    ),
+    Mutant(
+        "not causal",
+        _left(causal_k=9),
+        "Later keys are visible: the mask is to be causal as well.",
+        "8.2",
+        ("one sequence", "mask", "empty and full"),
+    ),
+)
+
+# 08.10
+
+
+def _pairs(of_one):
+    return lambda lengths, w: int(sum(of_one(int(n), w) for n in lengths))
+
+
+def _windowed(n, w):
+    w = min(n, w)
+    return n * w - w * (w - 1) // 2
+
+
+PAIRS = (
+    Mutant(
+        "no window",
+        _pairs(lambda n, w: n * (n + 1) // 2),
+        "The window is not there: this counts all earlier tokens of each text.",
+        "8.2",
+        ("long texts", "width one", "millions"),
+    ),
+    Mutant(
+        "one long text",
+        lambda lengths, w: _windowed(int(lengths.sum()), w),
+        "This is the number for one long text: packed texts do not see each other, so each begins with short rows.",
+        "8.2",
+        ("long texts", "short texts", "millions"),
+    ),
+    Mutant(
+        "short texts below zero",
+        _pairs(lambda n, w: n * w - w * (w - 1) // 2),
+        "The formula for long texts is used for short ones: a text shorter than the window has n(n + 1)/2 pairs.",
+        "8.2",
+        ("short texts",),
+    ),
+    Mutant(
+        "short texts left out",
+        _pairs(lambda n, w: _windowed(n, w) if n >= w else 0),
+        "Texts shorter than the window are left out: each has n(n + 1)/2 pairs.",
+        "8.2",
+        ("short texts",),
+    ),
+    Mutant(
+        "full rows",
+        _pairs(lambda n, w: n * min(n, w)),
+        "Every row is counted as full: the first rows of a text see 1, 2, … tokens.",
+        "8.2",
+        ("long texts", "short texts", "millions"),
+    ),
+    Mutant(
+        "itself left out",
+        _pairs(lambda n, w: _windowed(n, w) - n),
+        "The pairs of a token with itself are missing: the diagonal is allowed, and counts in the width.",
+        "8.2",
+        ("long texts", "short texts", "width one", "millions"),
+    ),
+    Mutant(
+        "w earlier ones",
+        _pairs(lambda n, w: _windowed(n, w + 1)),
+        "This is a window of w earlier tokens and the token itself: a width of w counts the token itself.",
+        "8.2",
+        ("long texts", "width one", "millions"),
+    ),
+    Mutant(
+        "both directions",
+        _pairs(lambda n, w: 2 * _windowed(n, w) - n),
+        "Pairs in both directions are counted: a causal window looks back alone.",
+        "8.2",
+        ("long texts", "short texts", "millions"),
     ),
 )

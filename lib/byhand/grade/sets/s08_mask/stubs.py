@@ -53,11 +53,47 @@ def name_the_mask(S, A):
     ...
 
 
-def masked_pool(X, real, dy):
-    """Mean of the real tokens of each sentence, forward and backward.
+def mean_of_means(L, real):
+    """The mean over sentences of the mean loss of each, and its gradient.
 
-    X (*B, n, d); real (*B, n) boolean; dy (*B, d) is the gradient of the mean.
-    Returns y (*B, d) and dX (*B, n, d).
-    A sentence without a real token has y = 0 and sends nothing back.
+    L (B, n) losses; real (B, n) boolean.  Returns loss, one number, and dL
+    (B, n).
+    Sentences without a real token do not count.
+    """
+    ...
+
+
+def additive_mask(x, lengths):
+    """Causal and padding mask of a batch, to be added to the scores.
+
+    x (B, n, d) is the batch, lengths (B,) whole numbers.  Returns C
+    (B, 1, n, n) of zeros and −∞, with the dtype of x, on the device of x.
+    """
+    ...
+
+
+def two_step_mask(n):
+    """A causal mask with at most 2√n keys in a row, through which each token
+    hears itself and all before it in two layers.
+
+    Returns M (n, n), True = may attend.
+    """
+    ...
+
+
+def left_padded(lengths, n):
+    """Causal mask and positions of a batch whose filler stands on the left.
+
+    lengths (B,) whole numbers: in sequence b the last lengths[b] of n tokens
+    are real.  Returns M (B, n, n), True = may attend, and places (B, n).
+    """
+    ...
+
+
+def pairs_left(lengths, w):
+    """How many pairs (query, key) does a causal window of width w leave where
+    several texts are packed into one row?
+
+    lengths (k,) whole numbers, one a text.  Returns the number.
     """
     ...
