@@ -86,16 +86,22 @@ SEEN: set[tuple] = set()  # (stem, kind, name) of the checks that have caught a 
 
 def fails(check: Check, module: ModuleType) -> bool:
     """Whether a check fails on a module; a warning counts as a failure."""
+    try:
+        run(check, module)
+    except (Exception, pytest.fail.Exception):
+        return True
+    return False
+
+
+def run(check: Check, module: ModuleType) -> None:
+    """A check of a module, which passes silently or raises; what it takes is remembered."""
     began = time.process_time()
     with strictly():
         try:
             check.run(module)
-        except (Exception, pytest.fail.Exception):
-            return True
         finally:
             seconds = time.process_time() - began
             SECONDS[check[:2]] = max(seconds, SECONDS.get(check[:2], 0.0))
-    return False
 
 
 def near(table: Table, wrong: mutants.Mutant) -> list[Check]:
