@@ -821,7 +821,7 @@ PROBES = {  # answer to TOY, and what must be said about its first case
     "float32": (lambda X, y: ((2 * X), (X.sum(axis=0) + y).astype(np.float32)), "dtype"),
     "complex": (lambda X, y: (2 * X + 0j, X.sum(axis=0) + y), "dtype"),
     "too many outputs": (faulty("structure"), "structure"),
-    "one array for two": (lambda X, y: np.stack([X, X]), "structure"),
+    "one array for two": (lambda X, y: np.stack([X, X, X]), "structure"),
     "equal to everything": (lambda X, y: (EqualToEverything(), EqualToEverything()), "structure"),
     "array of objects": (lambda X, y: (np.full((3, 4), EqualToEverything(), object), y), "structure"),
     "a lying array": (zeros_as(Liar), "shape"),

@@ -103,7 +103,9 @@ def _collect(returned, names):
             values = [kind.__getitem__(returned, i) for i in range(kind.__len__(returned))]
             break
     else:
-        return Result("structure", text=f"returned one {_type(returned)}, expected {_listing(names)}")
+        if type(returned) is not _ndarray or returned.ndim == 0 or len(returned) != len(names):
+            return Result("structure", text=f"returned one {_type(returned)}, expected {_listing(names)}")
+        values = list(returned)  # an array of as many numbers, or of as many rows, unpacks like a tuple
     if len(values) != len(names):
         return Result("structure", text=f"returned {len(values)} values, expected {_listing(names)}")
     if all(blank(value) for value in values):

@@ -78,7 +78,9 @@ GROWTH = (
            "and "
            "what to its eigenvalues?", "1.3", ("one step", "four steps", "ten steps")),
     Mutant("nilpotent", lambda r, k, g: np.array([[0.0, g], [0.0, 0.0]]),
-           "One step is fine, and then nothing is left: with two zeros on the diagonal the square is zero.", "1.3",
+           "One step is fine, and then too little is left: if the diagonal is 0 and 0, the square is zero, and if it "
+           "is "
+           "r and −r, every second power has no corner.", "1.3",
            ("four steps", "ten steps")),
     Mutant("first power", lambda r, k, g: np.array([[r, g], [0.0, r]]),
            "The norm of W itself is large enough, that of its power is not: the entry above the diagonal of the k-th "
@@ -101,7 +103,8 @@ STEPS = (
            "The bias is used as if it were the gate; the gate is σ(bias), between 0 and 1.", "1.4",
            ("a fresh gate", "an open gate", "a wide gate")),
     Mutant("rounded down", lambda bias, share: max(1, math.floor(math.log(share) / math.log(_gate(bias)))),
-           "Rounded down: after this many steps a little more than the share is left. The smallest number that does it "
+           "Rounded down, or to the nearest: after this many steps a little more than the share is left. The smallest "
+           "number that does it "
            "is rounded up.", "1.4", ("an open gate", "a wide gate")),
     Mutant("one more", lambda bias, share: math.floor(math.log(share) / math.log(_gate(bias))) + 1,
            "One step too many where a power of the gate meets the share exactly: no more than the share is left, so "
@@ -358,9 +361,15 @@ BILLS = (
     Mutant("without the maps", lambda d, taps: max(1, d * taps // 2 + 1),
            "The four maps of attention, 8nd², are left out; the scores and the mean are only the rest.", "1.7",
            ("many taps", "few taps", "odd width")),
+    Mutant("without the maps, and equal", lambda d, taps: max(1, d * taps // 2),
+           "The four maps of attention, 8nd², are left out; and where both cost the same, attention is not dearer yet.",
+           "1.7", ("many taps", "few taps", "odd width")),
+    Mutant("as if the mean were free, without the maps", lambda d, taps: d * taps,
+           "The four maps of attention, 8nd², are left out, and so is the weighted mean, 2n²d.", "1.7",
+           ("many taps", "few taps", "odd width")),
     Mutant("three maps", lambda d, taps: max(1, d * (taps - 3) // 2 + 1),
-           "Three maps are counted; the one behind the weighted mean is the fourth.", "1.7", ("many taps", "odd "
-                                                                                                           "width")),
+           "Three maps are counted; the one behind the weighted mean is the fourth.", "1.7",
+           ("many taps", "odd width")),
     Mutant("equal will do", lambda d, taps: max(1, -(-d * (taps - 4) // 2)),
            "At this number of tokens the two cost the same; attention is dearer from the next one on.", "1.7",
            ("many taps",)),
@@ -368,6 +377,6 @@ BILLS = (
            "Only the scores are counted, 2n²d; the weighted mean of the values takes as much again.", "1.7",
            ("many taps", "odd width")),
     Mutant("not below one", lambda d, taps: d * (taps - 4) // 2 + 1,
-           "There is no text of less than one token: with few taps attention is dearer from 1 on.", "1.7", ("few "
-                                                                                                            "taps",)),
+           "There is no text of less than one token: with few taps attention is dearer from 1 on.", "1.7",
+           ("few taps",)),
 )

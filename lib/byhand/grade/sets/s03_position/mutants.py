@@ -318,6 +318,14 @@ COLLISIONS = (
         ("cosines", "sines", "one cosine"),
     ),
     Mutant(
+        "all mirrored at once",
+        lambda periods, wave: _turn(periods) + 1 if wave == "both" else _turn(periods) // 2 + 2,
+        "This mirrors all clocks at once, about the middle of their common turn. Each clock may be mirrored by itself, "
+        "so two places can meet before that; and a sine is not mirrored about the same places as a cosine.",
+        "3.3",
+        ("cosines",),
+    ),
+    Mutant(
         "half a turn",
         lambda periods, wave: (_turn(periods) if wave == "both" else _turn(periods) // 2) + 1,
         "With one wave alone this is half a turn of all clocks: each clock may be mirrored or not, so two places can "

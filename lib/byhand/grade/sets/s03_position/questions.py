@@ -94,7 +94,7 @@ QUESTIONS = (
         ),
         cases=(
             Case("both waves", cases.clocks("both", 4, 9, 6), "three clocks, sine and cosine", 1),
-            Case("cosines", cases.clocks("cos", 9, 6), "two clocks, cosines alone", 1),
+            Case("cosines", cases.clocks("cos", 8, 12), "two clocks, cosines alone", 1),
             Case("sines", cases.clocks("sin", 10, 14), "two clocks, sines alone", 1),
             Case("one cosine", cases.clocks("cos", 10), "a single clock", guards="cosines", open=True),
             Case("more clocks", cases.clocks("cos", 15, 6, 10), "other periods", guards="cosines"),

@@ -156,6 +156,12 @@ def exhibits(n, m, d_k, d_model, innocent):
     return make
 
 
+def equal_keys(rng):
+    """Keys that are all alike: the right weights are uniform, and their columns sum to one as well."""
+    Q, K = rng.normal(size=(5, 3)), np.tile(rng.normal(size=3), (5, 1))
+    return {"Q": Q, "K": K, "A": np.full((1, 5, 5), 1 / 5), "d_model": 24}
+
+
 def call_diagnose(answer, inputs):
     Q, K, A, d_model = (inputs[x] for x in ("Q", "K", "A", "d_model"))
     return places_of_names(NAMES, "matrix", A, lambda A: answer(Q, K, A, d_model))

@@ -708,6 +708,15 @@ def _nearest(divisors):
     return function
 
 
+def _columns_alone(Q, K, A, d_model):
+    if np.abs(A.sum(axis=0) - 1).max() < 1e-6:
+        return NAMES[1]
+    return _nearest({
+        "correct": lambda d_k, d_model: math.sqrt(d_k), "no scale": lambda d_k, d_model: 1,
+        "divided by d_k": lambda d_k, d_model: d_k, "divided by sqrt(d_model)": lambda d_k, d_model: math.sqrt(d_model),
+    })(Q, K, A, d_model)
+
+
 def _reads_columns(Q, K, A, d_model):
     faults = {
         "no scale": lambda d_k, d_model: 1,
@@ -721,6 +730,14 @@ def _reads_columns(Q, K, A, d_model):
 
 
 DETECTIVES = (
+    Mutant(
+        "columns that sum to one",
+        _columns_alone,
+        "Columns that sum to one prove nothing: they do so in a correct matrix too, if all its keys are alike. Compare "
+        "with the weights that each of the five would give.",
+        "4.2",
+        ("equal keys",),
+    ),
     Mutant(
         "row sums only",
         _row_sums_only,

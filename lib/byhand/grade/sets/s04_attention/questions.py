@@ -231,6 +231,8 @@ QUESTIONS = (
             Case("one is innocent", cases.exhibits(5, 3, 9, 27, True), "five matrices, one of them correct", 1),
             Case("square", cases.exhibits(6, 6, 5, 40, True), "as many queries as keys",
                  guards="one is innocent", open=True),
+            Case("equal keys", cases.equal_keys, "one correct matrix, of keys that are all alike",
+                 guards="one is innocent", open=True),
             Case("eight tokens", cases.exhibits(8, 8, 6, 48, True), "other sizes", guards="four exhibits"),
         ),
         mutants=mutants.DETECTIVES,
@@ -240,6 +242,7 @@ QUESTIONS = (
             ("made a different mistake each time", "four exhibits"),
             ("It will meet other sizes", "square"),
             ("it must not accuse the innocent", "one is innocent"),
+            ("it must not accuse the innocent", "equal keys"),
         ),
     ),
     Question(
