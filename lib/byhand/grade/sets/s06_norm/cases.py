@@ -85,6 +85,13 @@ def loud_padding(kind):
     return make
 
 
+def broken_padding(rng):
+    """Memory that nobody has written to: nan and inf where there is no token."""
+    inputs = padded("instance", 5, 3, (4, 2))(rng)
+    inputs["X"][0, 4], inputs["X"][1, 2:] = np.nan, np.inf
+    return inputs
+
+
 # 06.6
 
 

@@ -757,6 +757,14 @@ def _over_batch(X, real, eps):
 
 PADDING = (
     Mutant(
+        "multiplied by zero",
+        _padded(_over_real),
+        "Padding is multiplied by 0, and 0 times nan or inf is nan: throw it away before anything is added up, with "
+        "np.where or by slicing.",
+        "6.6",
+        ("nan in the memory",),
+    ),
+    Mutant(
         "padding left as it came",
         lambda X, lengths, kind, eps: np.where(
             (np.arange(X.shape[1]) < lengths[:, None])[..., None], _padded(_over_real)(X, lengths, kind, eps), X

@@ -80,7 +80,9 @@ FORWARD = (
     Mutant(
         "alpha on the whole sum",
         _wire(pre=lambda X, alpha, F, N: alpha * (X + F(N(X))), post=lambda X, alpha, F, N: N(alpha * (X + F(X)))),
-        "α multiplies the whole sum: it is the weight of the stream alone, αX + F.",
+        "α is the weight of the stream alone, αX + F. Here it is missing, or it multiplies the whole sum; behind a "
+        "norm the "
+        "two are the same.",
         "7.2",
         ("alpha", "alpha, post"),
     ),
@@ -1199,6 +1201,15 @@ def _lesion(paths=lambda N, k: 2 ** (N - k), share=lambda s, r: 1 / np.prod(1 + 
 
 PATHS_LEFT, SHARE_LEFT, MEAN_LENGTH = ("paths",), ("share",), ("length",)
 LESIONS = (
+    Mutant(
+        "share of the paths",
+        _lesion(share=lambda s, r: 0.5 ** len(r)),
+        "This is the share of the paths that are left. Paths do not weigh the same: each removed sublayer takes its "
+        "own "
+        "factor 1 + s out of the derivative.",
+        "7.1",
+        SHARE_LEFT,
+    ),
     Mutant(
         "one path each",
         _lesion(paths=lambda N, k: 2**N - k),

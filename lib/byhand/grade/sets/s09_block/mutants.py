@@ -992,6 +992,13 @@ ROOT = math.sqrt(2 / math.pi)
 
 CUBES = (
     Mutant(
+        "one s too many",
+        lambda s: (ROOT / s, (ROOT**2 / 3 - 1 / 6) / s**3),
+        "a is divided by s³: the cube in the term c·a·x³ has three s, and one of them is in c already.",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
         "half forgotten",
         lambda s: (ROOT / 2 / s, ROOT**2 / 4 / s**2 / 3 - 1 / 6 / s**2),
         "S = ½ + ½ tanh(…): the half in front halves the slope, so S'(0) = c/2 meets 1/(s √(2π)).",

@@ -588,6 +588,15 @@ def _trapezoid(start_of=None, up=lambda t, w: t / w, down=lambda t, s, T: (T - t
 
 RATES = (
     Mutant(
+        "lines counted whole",
+        _trapezoid(lambda peak, w, T, D: D / peak),
+        "The line down begins at distance / peak, as if every step before it had the peak and none after it anything: "
+        "the two "
+        "lines have half of the peak on average.",
+        "11.7",
+        ("going down", "the sum"),
+    ),
+    Mutant(
         "counted from zero",
         _trapezoid(up=lambda t, w: (t - 1) / w),
         "The warm-up is counted from 0: the first step has the rate peak / warmup, and step warmup the peak.",
