@@ -3,8 +3,8 @@
     python benchmarks/check_latency.py [--sets 04 05] [--starts 5]
 
 The first is counted from `import byhand.grade` on, with NumPy imported, in a process of its own, and leaves out the
-questions that need PyTorch. A later one is the second check of every right answer and of every known wrong one, with the
-text and the page that a notebook shows, and with progress kept in a file.
+questions that need PyTorch. A later one is the second check of every right answer and of every known wrong one, with
+the text and the page that a notebook shows, and with progress kept in a file.
 """
 
 import argparse

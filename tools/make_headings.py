@@ -15,20 +15,20 @@ FILE = ROOT / "lib" / "byhand" / "grade" / "headings.py"
 
 
 def headings(book=ROOT / "book"):
-    """By number: the notebook of the chapter, and the heading."""
+    """By number: the notebook of the chapter, the heading, and the id of its cell."""
     found = {}
     for path in sorted(book.glob("[0-9][0-9]_*.ipynb")):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "markdown":
                 for heading, number in re.findall(r"^## ((\d+\.\d+) · .*\S)", "".join(cell["source"]), re.MULTILINE):
-                    found[number] = (path.name, heading)
+                    found[number] = (path.name, heading, cell["id"])
     return found
 
 
 def text(found):
     lines = "".join(
-        f'    "{number}": ("{file}", {json.dumps(heading, ensure_ascii=False)}),\n'
-        for number, (file, heading) in found.items())
+        f'    "{number}": ("{file}", {json.dumps(heading, ensure_ascii=False)}, "{cell}"),\n'
+        for number, (file, heading, cell) in found.items())
     return f'"""The sections of the chapters; tools/make_headings.py writes this file."""\n\nHEADINGS = {{\n{lines}}}\n'
 
 

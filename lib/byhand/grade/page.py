@@ -6,7 +6,6 @@ blue and vermilion are told apart by everybody, and the words ok and FAIL stay.
 
 import html
 import os
-from urllib.parse import quote
 
 from .headings import HEADINGS
 from .stale import notebook
@@ -34,12 +33,13 @@ def _row(line):
 
 
 def _link(section):
-    """To the heading in the chapter's notebook, if that is where it is in a checkout: beside this one, or above."""
+    """To the heading in the chapter's notebook, if that is where it is in a checkout: above this one, or beside it.
+    A problem set has the file name of its chapter, so above comes first."""
     words = f"section {html.escape(section)}"
-    file, heading = HEADINGS.get(section, ("", ""))
+    file, heading, cell = HEADINGS.get(section, ("", "", ""))
     here = os.path.dirname(notebook()) or os.curdir
-    for way in ("", "../"):
+    for way in ("../", ""):
         if file and os.path.exists(os.path.join(here, way, file)):
-            target = f"{way}{file}#{quote(heading.replace(' ', '-'))}"  # JupyterLab's name of a heading
-            return f'<a href="{target}" title="{html.escape(heading)}">{words}</a>'
+            # JupyterLab finds a cell by its id; a heading it finds by its name only where that is ASCII, and · is not
+            return f'<a href="{way}{file}#cell-id={cell}" title="{html.escape(heading)}">{words}</a>'
     return words
