@@ -342,7 +342,7 @@ QUESTIONS = (
         clauses=(
             ("every token of the second round gives at least the weight $p$", "five words"),
             ("the word that came after it in the first round gets the highest score", "five words"),
-            ("for any size of the vocabulary from 3 to 50, and for any $p$ below 1", "a dozen"),
+            ("for any size of the vocabulary from 3 to 50, and for any $p$ from 0.5 on", "a dozen"),
         ),
     ),
     Question(
