@@ -158,10 +158,11 @@ QUESTIONS = (
         printed=False,
         hints=(
             "For one of the two kinds padding cannot matter at all, except that it must come out as zeros. Which?",
-            "For the other kind, divide sums over the real tokens by their number: multiply by a mask of zeros and "
-            "ones, shaped (B, n, 1), before every sum, and once more at the end.",
-            "real = (np.arange(n) < lengths[:, None])[..., None]. For \"instance\": mean = (X * real).sum(axis=1, "
-            "keepdims=True) / real.sum(axis=1, keepdims=True); the variance likewise from the squares of X − mean.",
+            "For the other kind, divide sums over the real tokens by their number: put zeros in the place of the "
+            "padding before every sum, and once more at the end. To multiply by 0 is not enough, since 0 · nan is nan.",
+            "real = (np.arange(n) < lengths[:, None])[..., None]. For \"instance\": mean = np.where(real, X, "
+            "0).sum(axis=1, keepdims=True) / real.sum(axis=1, keepdims=True); the variance likewise, from the squares of "
+            "X − mean.",
         ),
         cases=(
             Case("token", cases.padded("token", 5, 4, (5, 3)), "each token by itself", 1),
