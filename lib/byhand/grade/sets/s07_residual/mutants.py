@@ -671,7 +671,7 @@ SIZES = (
     Mutant(
         "share of the sum",
         _size(of="after"),
-        "The share is taken of the stream after the sum: it is that of the x to which the remark is added.",
+        "The share is taken of the stream after the sum: it is that of the stream before that sublayer, x.",
         "7.6",
         WIRINGS,
     ),
@@ -685,7 +685,7 @@ SIZES = (
     Mutant(
         "size for share",
         _size(share=lambda remark, m: math.sqrt(remark)),
-        "This is the size of the last remark: the share divides it by the size of the x to which it is added.",
+        "This is the size of the last remark: the share divides it by the size of the stream before it, x.",
         "7.6",
         WIRINGS,
     ),

@@ -39,8 +39,8 @@ def repaired_stack(X, W, gamma, last):
 
 def stream_size(wiring, N, v, alpha):
     """Root mean square of a stream αx + F after N sublayers, if it begins with
-    1; and the share of the last remark F, its size over that of the x to
-    which it is added.
+    1; and the share of the last remark F, its size over that of x, the stream
+    before that sublayer.
 
     wiring is "pre", "raw", "sandwich" or "post".  Returns size and share.
     """
