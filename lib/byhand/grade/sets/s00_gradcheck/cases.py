@@ -218,7 +218,7 @@ def any_matrix(d):
 def blindness(inputs, arrays):
     """How far the two products are apart, beside the size of both factors."""
     W, dY = inputs["W"], arrays[0]
-    if dY.size != len(W):
+    if dY.shape != (1, len(W)):
         raise WrongAnswer(f"dY has shape {dY.shape}, expected {(1, len(W))}")
     if dY.dtype.kind != "f" or not np.isfinite(dY).all():
         raise WrongAnswer("dY has numbers that are complex or not finite")

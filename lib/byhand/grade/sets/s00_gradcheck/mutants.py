@@ -741,12 +741,12 @@ CHECKS = (
 # 00.7
 
 
-def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False):
+def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False, width=lambda Q, X: Q.shape[-1]):
     """A conversion from columns to rows with one step forgotten."""
 
     def function(X, W_q, W_k, W_v, b_q, b_k, b_v):
         Q, K, V = (X @ (W.T if transpose else W) + b for W, b in ((W_q, b_q), (W_k, b_k), (W_v, b_v)))
-        S = (K @ Q.T if swap else Q @ K.T) / np.sqrt(Q.shape[-1])
+        S = (K @ Q.T if swap else Q @ K.T) / np.sqrt(width(Q, X))
         S = np.where(mask(np.ones(S.shape)) > 0, S, -np.inf)
         A = np.exp(S - S.max(axis=axis, keepdims=True))
         A = A / A.sum(axis=axis, keepdims=True)
@@ -756,6 +756,20 @@ def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False):
 
 
 ROWS = (
+    Mutant(
+        "width of the tokens",
+        _rows(width=lambda Q, X: X.shape[1]),
+        "The scores are divided by √d, with d the width of the tokens: it is the width of queries and keys, √d_k.",
+        "0.7",
+        ("weights", "output"),
+    ),
+    Mutant(
+        "no scale",
+        _rows(width=lambda Q, X: 1),
+        "The scores are not divided by √d_k.",
+        "0.7",
+        ("weights", "output"),
+    ),
     Mutant(
         "mask left upper",
         _rows(mask=np.triu),

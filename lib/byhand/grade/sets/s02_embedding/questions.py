@@ -484,7 +484,7 @@ QUESTIONS = (
             ("in proportion to counts to the power", "three quarters"),
             ("in the order of their ids", "as they come"),
             ("the true context of row b is never drawn in row b", "frequent contexts"),
-            ("A word that never came is never drawn, not even by r = 0", "words that never came"),
+            ("a word that never came is never drawn, not even by r = 0", "words that never came"),
         ),
         cases=(
             Case("as they come", cases.draws(4, 6, 9, 1.0, common=True), "the power is 1", 1),

@@ -164,6 +164,14 @@ VJP_EVERY = ("one matrix", "batch", "zero weights", "square")
 
 SOFTMAX_VJP = (
     Mutant(
+        "axis 1",
+        lambda dA, A: A * (dA - (A * dA).sum(axis=1, keepdims=True)),
+        "The sum runs over axis 1, counted from the front: with axes in front that is another one. Keys are the last "
+        "axis, -1, however many there are.",
+        "4.5",
+        ("batch",),
+    ),
+    Mutant(
         "diagonal only",
         lambda dA, A: A * (1 - A) * dA,
         "Only the diagonal A(1 − A) of the Jacobian is used: raising one score also lowers all the other weights.",
