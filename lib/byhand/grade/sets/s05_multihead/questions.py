@@ -334,6 +334,8 @@ QUESTIONS = (
         cases=(
             Case("five words", cases.vocabulary(5, 0.9), "size = 5, p = 0.9", 1),
             Case("a dozen", cases.vocabulary(12, 0.99), "size = 12, p = 0.99", 2),
+            Case("many, and nearly certain", cases.vocabulary(50, 0.99999), "size = 50, p = 0.99999",
+                 guards="a dozen", open=True),
             Case("another vocabulary", cases.vocabulary(8, 0.75), "size = 8, p = 0.75", guards="five words"),
         ),
         mutants=mutants.INDUCE,
@@ -343,6 +345,7 @@ QUESTIONS = (
             ("every token of the second round gives at least the weight $p$", "five words"),
             ("the word that came after it in the first round gets the highest score", "five words"),
             ("for any size of the vocabulary from 3 to 50, and for any $p$ from 0.5 on", "a dozen"),
+            ("for any size of the vocabulary from 3 to 50, and for any $p$ from 0.5 on", "many, and nearly certain"),
         ),
     ),
     Question(

@@ -18,7 +18,34 @@ def _leak(first=0, last=0, how=lambda D: np.abs(D).max(), new_of=lambda new: new
     return function
 
 
+def _first_axis(f, X, new, t):
+    changed = X.copy()
+    changed[t:] = new[t:]
+    return float(np.abs(f(changed) - f(X))[:t].max())
+
+
+def _first_axis_looked(f, X, new, t):
+    changed = X.copy()
+    changed[..., t:, :] = new[..., t:, :]
+    return float(np.abs(f(changed)[:t] - f(X)[:t]).max())
+
+
 LEAKS = (
+    Mutant(
+        "first axis",
+        _first_axis,
+        "The tokens are taken from the first axis: with sequences side by side they lie along the last but one.",
+        "8.9",
+        ("batch",),
+    ),
+    Mutant(
+        "first axis looked at",
+        _first_axis_looked,
+        "The rows before t are taken from the first axis: with sequences side by side tokens lie along the last axis "
+        "but one.",
+        "8.9",
+        ("batch",),
+    ),
     Mutant(
         "looks at token t",
         _leak(last=1),

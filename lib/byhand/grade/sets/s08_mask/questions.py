@@ -162,6 +162,7 @@ QUESTIONS = (
         cases=(
             Case("four exhibits", cases.exhibits(5, False), "four matrices, a fault in each", 2),
             Case("one is innocent", cases.exhibits(4, True), "five matrices, one of them correct", 2),
+            Case("two tokens", cases.exhibits(2, True), "two tokens", guards="one is innocent", open=True),
             Case("eight tokens", cases.exhibits(8, True), "eight tokens", guards="four exhibits"),
         ),
         mutants=mutants.DETECTIVES,
@@ -170,6 +171,7 @@ QUESTIONS = (
         clauses=(
             ("returns the name", "four exhibits"),
             ("it must not accuse the innocent", "one is innocent"),
+            ("It will meet other sizes", "two tokens"),
         ),
     ),
     Question(

@@ -1165,10 +1165,10 @@ def _log_softmax(z):
 def _score(first=0, end=True, mean=False, base=1.0, stable=True, product=False):
     def function(logits, text, eos):
         words = [*text, eos] if end else list(text)
-        if stable:
+        if stable is True:
             logs = _log_softmax(logits)
         else:
-            E = np.exp(logits)
+            E = np.exp(logits if stable is False else logits - logits.max(axis=-1, keepdims=True))
             logs = np.log(E / E.sum(axis=-1, keepdims=True))
         rows = [min(i + first, len(logits) - 1) for i in range(len(words))]
         found = np.array([logs[i, word] for i, word in zip(rows, words, strict=True)])
@@ -1229,6 +1229,14 @@ SCORES = (
         "the probabilities of all texts sum to more than 1.",
         "10.5",
         TEXTS,
+    ),
+    Mutant(
+        "log of a softmax",
+        _score(stable="softmax first"),
+        "The softmax is taken first and its log after it: a probability that came out as 0 has the log −∞. Subtract "
+        "the log of the sum from the scores; no probability is needed.",
+        "10.5",
+        ("large scores",),
     ),
     Mutant(
         "log of a product",
