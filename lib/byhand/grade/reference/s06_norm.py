@@ -76,17 +76,16 @@ def fold(A, c, gamma, beta, W, b):
     return A @ centre, c @ centre, np.diag(gamma) @ W, beta @ W + b
 
 
-def cosine_score_gradients(dS, Q, K, tau):
-    def lengths(X):
-        return np.sqrt(np.einsum("...id,...id->...i", X, X))[..., None]
-
-    q, k = lengths(Q), lengths(K)
-    C = np.einsum("...id,...jd->...ij", Q / q, K / k)
-    # dS_ij/dq_i = tau (k̂_j − C_ij q̂_i) / |q_i|
-    G = tau * dS
-    dQ = (np.einsum("...ij,...jd->...id", G, K / k) - (G * C).sum(-1)[..., None] * Q / q) / q
-    dK = (np.einsum("...ij,...id->...jd", G, Q / q) - (G * C).sum(-2)[..., None] * K / k) / k
-    return dQ, dK, float((dS * C).sum())
+def normed_score_gradients(dS, Q, K, gamma_q, gamma_k):
+    d = Q.shape[-1]
+    q, k = (np.sqrt(np.einsum("...id,...id->...i", X, X) / d)[..., None] for X in (Q, K))
+    w = gamma_q * gamma_k / np.sqrt(d)
+    S = np.einsum("...id,d,...jd->...ij", Q / q, w, K / k)
+    # dS_ij/dq_i = (w k̂_j − S_ij q̂_i / d) / r_i
+    dQ = (np.einsum("...ij,...jd->...id", dS, w * K / k) - (dS * S).sum(-1)[..., None] * Q / q / d) / q
+    dK = (np.einsum("...ij,...id->...jd", dS, w * Q / q) - (dS * S).sum(-2)[..., None] * K / k / d) / k
+    dw = np.einsum("...ij,...id,...jd->...d", dS, Q / q, K / k).reshape(-1, d).sum(axis=0) / np.sqrt(d)
+    return dQ, dK, gamma_k * dw, gamma_q * dw
 
 
 def make_layer_norm(d, eps):

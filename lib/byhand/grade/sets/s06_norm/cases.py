@@ -160,13 +160,14 @@ def folded_output(inputs, arrays):
 # 06.9
 
 
-def cosines(*lead, n, m, d):
+def normed(*lead, n, m, d):
     def make(rng):
         return {
             "dS": rng.normal(size=(*lead, n, m)),
             "Q": tokens(rng, *lead, n, d),
             "K": 2 * tokens(rng, *lead, m, d),
-            "tau": float(rng.uniform(2, 5)),
+            "gamma_q": rng.uniform(0.4, 0.9, size=d),
+            "gamma_k": rng.uniform(1.2, 2.1, size=d),
         }
 
     return make

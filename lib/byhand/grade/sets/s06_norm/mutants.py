@@ -1216,152 +1216,198 @@ FOLDS = (
 # 06.9
 
 
-def _cosine(unit=None, dq=None, dtau=None, back=None):
-    """Backward of scaled cosines, with a part replaced: the rule for one unit vector, or what reaches it."""
+def _normed(rule=None, keys=True, gain="inside", other=None, scale=np.sqrt, collect=None, end=None, swap=False):
+    """Backward of scores of normed queries and keys, with one part replaced by a wrong one."""
 
-    def function(dS, Q, K, tau):
-        q, k = (np.sqrt((X * X).sum(-1, keepdims=True)) for X in (Q, K))
+    def right(g, X, Xh, r):
+        return (g - Xh * _mean(g * Xh)) / r
+
+    def function(dS, Q, K, gamma_q, gamma_k):
+        d = Q.shape[-1]
+        q, k = (np.sqrt(_mean(X * X)) for X in (Q, K))
         Qh, Kh = Q / q, K / k
-        t = 1.0 if back == "tau" else tau
-        dQh = t * dS @ (K if back == "raw" else Kh)
-        dKh = t * np.swapaxes(dS, -1, -2) @ (Q if back == "raw" else Qh)
+        A = other(Qh, Q, gamma_q) if other else gamma_q * Qh
+        C = other(Kh, K, gamma_k) if other else gamma_k * Kh
+        dA, dC = dS @ C / scale(d), dS.mT @ A / scale(d)
 
-        def right(g, X, Xh, size):
-            return (g - Xh * (g * Xh).sum(-1, keepdims=True)) / size
+        def back(dA, gamma, X, Xh, r, taken=True):
+            g = gamma * dA if gain == "inside" else dA
+            dX = (rule or right)(g, X, Xh, r) if taken else g
+            return gamma * dX if gain == "outside" else dX
 
-        rule = unit or right
-        d_tau = dtau(dS, Qh, Kh, tau, Q, K) if dtau else float((dS * (Qh @ np.swapaxes(Kh, -1, -2))).sum())
-        return rule(dQh, Q, Qh, q), rule(dKh, K, Kh, k), d_tau
+        gains = [
+            (end or (lambda x: x.reshape(-1, d).sum(axis=0)))(collect(*given) if collect else given[0] * given[3])
+            for given in ((dA, gamma_q, Q, Qh), (dC, gamma_k, K, Kh))
+        ]
+        return back(dA, gamma_q, Q, Qh, q), back(dC, gamma_k, K, Kh, k, keys), *(gains[::-1] if swap else gains)
 
     return function
 
 
-def _cos(a, b):
-    return a @ np.swapaxes(b, -1, -2)
+KEYS_BACK = ("keys", "batch", "batch and heads", "other sizes")
+PATHS = ("queries", *KEYS_BACK)
+HEAT = ("gains", "batch", "batch and heads", "other sizes")
+EVERY = ("gains", *PATHS)
 
-
-PATHS = ("queries", "keys", "batch", "batch and heads", "other sizes")
-HEAT = ("tau", "batch", "batch and heads", "other sizes")
-
-COSINE = (
+NORMED = (
     Mutant(
-        "plus along the unit vector",
-        _cosine(lambda g, X, Xh, size: (g + Xh * (g * Xh).sum(-1, keepdims=True)) / size),
-        "The part along the unit vector is added: a longer vector has the same unit vector, so that part is taken "
-        "away.",
+        "r constant",
+        _normed(rule=lambda g, X, Xh, r: g / r),
+        "Each r is treated as a constant: it depends on every feature of its vector, which takes the part along the "
+        "normed vector away.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "one sum for all rows",
-        _cosine(lambda g, X, Xh, size: (g - Xh * (g * Xh).sum()) / size),
-        "The dot product in the bracket is summed over all rows: every query and every key has its own.",
+        "a sum along",
+        _normed(rule=lambda g, X, Xh, r: (g - Xh * (g * Xh).sum(-1, keepdims=True)) / r),
+        "The term along the normed vector has a sum where a mean should be: r is the root of a mean, so 1/d is "
+        "missing.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "length once for twice",
-        _cosine(lambda g, X, Xh, size: (g - X * (g * X).sum(-1, keepdims=True) / size) / size),
-        "Raw vectors stand in the bracket, divided by their length once: both factors are unit vectors, so it is "
-        "divided "
-        "by the squared length.",
-        "6.7",
-        PATHS,
-    ),
-    Mutant(
-        "sum of dS",
-        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float(dS.sum())),
-        "dtau is the plain sum of dS: tau multiplies the cosines, so each dS meets its cosine.",
-        "6.7",
-        HEAT,
-    ),
-    Mutant(
-        "lengths constant",
-        _cosine(lambda g, X, Xh, size: g / size),
-        "The lengths are treated as constants: they depend on every feature, which takes the part along the unit "
-        "vector "
-        "away.",
-        "6.7",
-        PATHS,
-    ),
-    Mutant(
-        "mean for sum",
-        _cosine(lambda g, X, Xh, size: (g - Xh * (g * Xh).mean(-1, keepdims=True)) / size),
-        "This has RMSNorm's mean: a length is the root of a sum, so ∂‖q‖/∂q is q̂ without 1/d, and the bracket has a "
-        "sum.",
+        "plus along",
+        _normed(rule=lambda g, X, Xh, r: (g + Xh * _mean(g * Xh)) / r),
+        "The part along the normed vector is added: a longer query has the same q̂, so that part is taken away.",
         "6.7",
         PATHS,
     ),
     Mutant(
         "LayerNorm's",
-        _cosine(lambda g, X, Xh, size: (g - g.mean(-1, keepdims=True) - Xh * (g * Xh).sum(-1, keepdims=True)) / size),
+        _normed(rule=lambda g, X, Xh, r: (g - _mean(g) - Xh * _mean(g * Xh)) / r),
         "The mean of the gradient is taken away, as in LayerNorm: no mean went out of the forward pass, so none comes "
         "back.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "raw for unit",
-        _cosine(lambda g, X, Xh, size: (g - X * (g * X).sum(-1, keepdims=True)) / size),
-        "The raw vector stands in the bracket where the unit vector should.",
+        "r forgotten",
+        _normed(rule=lambda g, X, Xh, r: g - Xh * _mean(g * Xh)),
+        "The division by r is missing: a vector twice as long turns half as far.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "size forgotten",
-        _cosine(lambda g, X, Xh, size: g - Xh * (g * Xh).sum(-1, keepdims=True)),
-        "The division by the length is missing: a vector twice as long turns half as far.",
+        "r twice",
+        _normed(rule=lambda g, X, Xh, r: (g - Xh * _mean(g * Xh)) / r**2),
+        "The bracket is divided by r squared: one r is in the normed vector already.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "squared length",
-        _cosine(lambda g, X, Xh, size: (g - Xh * (g * Xh).sum(-1, keepdims=True)) / size**2),
-        "The bracket is divided by the squared length: one length is in the unit vector already.",
+        "raw for normed",
+        _normed(rule=lambda g, X, Xh, r: (g - X * _mean(g * X)) / r),
+        "The raw vector stands in the bracket where the normed one should.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "tau forgotten",
-        _cosine(back="tau"),
-        "tau is missing from dQ and dK: S is tau times the cosines.",
+        "norm skipped",
+        _normed(rule=lambda g, X, Xh, r: g),
+        "These are the gradients of Q̂ and K̂: one step is left, through r, back to Q and K.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "raw vectors on the other side",
-        _cosine(back="raw"),
-        "What reaches q̂ is made of raw keys, and what reaches k̂ of raw queries: the scores are of unit vectors, on "
-        "both "
-        "sides.",
+        "keys not taken back",
+        _normed(keys=False),
+        "dK ends at the normed keys: as with the queries, one step is left, through r.",
+        "6.7",
+        KEYS_BACK,
+    ),
+    Mutant(
+        "gain outside",
+        _normed(gain="outside"),
+        "The gain stands outside the bracket: it multiplied the normed vector entry by entry, so it is inside the "
+        "mean too.",
         "6.7",
         PATHS,
     ),
     Mutant(
-        "scores for cosines",
-        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float((dS * tau * _cos(Qh, Kh)).sum())),
-        "dtau is made with S: S has tau in it, and its derivative is the cosine alone, S / tau.",
+        "own gain forgotten",
+        _normed(gain="none"),
+        "dQ lacks gamma_q and dK lacks gamma_k: what reaches Q̂ has passed the gain of the queries.",
+        "6.7",
+        PATHS,
+    ),
+    Mutant(
+        "gain of the other side forgotten",
+        _normed(other=lambda Xh, X, gain: Xh),
+        "What reaches A is made of K̂, and what reaches C of Q̂: the other side was multiplied by its gain before the "
+        "two met.",
+        "6.7",
+        EVERY,
+    ),
+    Mutant(
+        "other side not normed",
+        _normed(other=lambda Xh, X, gain: gain * X),
+        "What reaches A is made of raw keys, and what reaches C of raw queries: both sides were normed before they "
+        "met.",
+        "6.7",
+        EVERY,
+    ),
+    Mutant(
+        "scale forgotten",
+        _normed(scale=lambda d: 1.0),
+        "1/√d is missing everywhere: the scores were divided on the way forward.",
+        "6.7",
+        EVERY,
+    ),
+    Mutant(
+        "scale twice",
+        _normed(scale=lambda d: d),
+        "Everything is divided by d: 1/√d comes in once.",
+        "6.7",
+        EVERY,
+    ),
+    Mutant(
+        "gains with raw vectors",
+        _normed(collect=lambda dA, gain, X, Xh: dA * X),
+        "The gains are given the raw vectors: gamma_q multiplied Q̂, and not Q.",
         "6.7",
         HEAT,
     ),
     Mutant(
-        "raw products in dtau",
-        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float((dS * _cos(Q, K)).sum())),
-        "dtau is made with the products of raw queries and keys: tau multiplies the cosines.",
+        "gain in its own gradient",
+        _normed(collect=lambda dA, gain, X, Xh: gain * dA * Xh),
+        "A gain stands in its own gradient: it is behind the normed vector, so it takes what A received as it came.",
         "6.7",
         HEAT,
     ),
     Mutant(
-        "dtau averaged",
-        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: float((dS * _cos(Qh, Kh)).mean())),
-        "dtau is a mean: one tau served every score, so its gradient is the sum over all of them.",
+        "normed vector forgotten",
+        _normed(collect=lambda dA, gain, X, Xh: dA),
+        "The gradient of a gain is the plain sum of what A received: the gain multiplied the normed vector, so each "
+        "term meets its entry.",
         "6.7",
         HEAT,
     ),
     Mutant(
-        "dtau for each score",
-        _cosine(dtau=lambda dS, Qh, Kh, tau, Q, K: dS * _cos(Qh, Kh)),
-        "dtau is an array: one tau served every score, so its gradient is the sum over all of them.",
+        "gains averaged",
+        _normed(end=lambda x: x.reshape(-1, x.shape[-1]).mean(axis=0)),
+        "The gradients of the gains are means: all tokens share a gain, so their gradients add up.",
+        "6.7",
+        HEAT,
+    ),
+    Mutant(
+        "gains for each sequence",
+        _normed(end=lambda x: x.sum(axis=-2)),
+        "The gradients of the gains are summed over one axis only: every leading axis holds tokens that used them.",
+        "6.7",
+        ("batch", "batch and heads", "other sizes"),
+    ),
+    Mutant(
+        "gains exchanged",
+        _normed(swap=True),
+        "dgamma_q and dgamma_k have changed places: the gain of the queries collects over the queries.",
+        "6.7",
+        HEAT,
+    ),
+    Mutant(
+        "one gain for each number",
+        _normed(end=lambda x: x),
+        "The gradients of the gains have one row for each token: all tokens share a gain, so add them up.",
         "6.7",
         HEAT,
     ),

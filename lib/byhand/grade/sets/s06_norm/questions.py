@@ -161,8 +161,8 @@ QUESTIONS = (
             "For the other kind, divide sums over the real tokens by their number: put zeros in the place of the "
             "padding before every sum, and once more at the end. To multiply by 0 is not enough, since 0 · nan is nan.",
             "real = (np.arange(n) < lengths[:, None])[..., None]. For \"instance\": mean = np.where(real, X, "
-            "0).sum(axis=1, keepdims=True) / real.sum(axis=1, keepdims=True); the variance likewise, from the squares of "
-            "X − mean.",
+            "0).sum(axis=1, keepdims=True) / real.sum(axis=1, keepdims=True); the variance likewise, from the "
+            "squares of X − mean.",
         ),
         cases=(
             Case("token", cases.padded("token", 5, 4, (5, 3)), "each token by itself", 1),
@@ -286,40 +286,39 @@ QUESTIONS = (
     ),
     Question(
         id="06.9",
-        title="⚑ Queries and keys of length one, backward",
-        stub=stubs.cosine_score_gradients,
-        returns=("dQ", "dK", "dtau"),
+        title="⚑ Queries and keys with a norm of their own, backward",
+        stub=stubs.normed_score_gradients,
+        returns=("dQ", "dK", "dgamma_q", "dgamma_k"),
         minutes=20,
         kind="derive",
         section="6.7",
         part=4,
         printed=False,
         hints=(
-            "Go backwards in two steps: first from S to the unit vectors and tau, as through any matrix product, and "
-            "then from a unit vector to the vector itself.",
-            "With u = ‖q‖, ∂u/∂q_k = q̂_k, without the 1/d of RMSNorm. So a gradient g of q̂ becomes (g − q̂ (g · "
-            "q̂))/u. "
-            "tau served every score: its gradient is a sum of dS times cosines.",
-            "What reaches Q̂ is tau * dS @ K̂, and what reaches K̂ is tau * dS.mT @ Q̂; then the rule of hint 2 with "
-            "sums "
-            "over axis=-1, keepdims=True. dtau = (dS * (Q̂ @ K̂.mT)).sum().",
+            "Go backwards in three steps: from S to A and C, as through any product; from A to the gain and to Q̂; and "
+            "from Q̂ to Q.",
+            "A receives dS C/√d, and C receives dSᵀ A/√d. A gain collects what its side received, times Q̂ or K̂, over "
+            "all tokens. What goes on to Q̂ is multiplied by gamma_q first; then its part along q̂ is taken away, with "
+            "a mean, and the rest is divided by r.",
+            "With dA = dS @ C / √d: dgamma_q = (dA * Q̂).reshape(-1, d).sum(axis=0), and g = gamma_q * dA goes through "
+            "the rule of 06.3. The keys do the same with dC = dS.mT @ A / √d.",
         ),
         cases=(
-            Case("tau", cases.cosines(n=3, m=4, d=5), "the temperature", 1, look=("dtau",)),
-            Case("queries", cases.cosines(n=3, m=4, d=5), "dQ", 1, look=("dQ",)),
-            Case("keys", cases.cosines(n=3, m=4, d=5), "dK", 1, look=("dK",)),
-            Case("batch", cases.cosines(2, n=3, m=4, d=5), "two sequences", 1, ("tau", "queries", "keys")),
-            Case("batch and heads", cases.cosines(2, 6, n=3, m=4, d=5), "lead (2, 6)", guards="batch", open=True),
-            Case("other sizes", cases.cosines(3, n=5, m=2, d=4), "three sequences", guards="batch"),
+            Case("gains", cases.normed(n=3, m=4, d=5), "both gains", 1, look=("dgamma_q", "dgamma_k")),
+            Case("queries", cases.normed(n=3, m=4, d=5), "dQ", 1, look=("dQ",)),
+            Case("keys", cases.normed(n=3, m=4, d=5), "dK", 1, look=("dK",)),
+            Case("batch", cases.normed(2, n=3, m=4, d=5), "two sequences", 1, ("gains", "queries", "keys")),
+            Case("batch and heads", cases.normed(2, 6, n=3, m=4, d=5), "lead (2, 6)", guards="batch", open=True),
+            Case("other sizes", cases.normed(3, n=5, m=2, d=4), "three sequences", guards="batch"),
         ),
         clauses=(
-            ("the number dtau", "tau"),
-            ("Returns dQ and dK", "queries"),
-            ("shaped as Q and K", "keys"),
-            ("tau is one number for all", "batch"),
+            ("two gains, which serve all tokens of all sequences and heads", "batch"),
+            ("Returns dQ, dK", "queries"),
+            ("dQ, dK, dgamma_q, dgamma_k", "keys"),
+            ("dgamma_q, dgamma_k", "gains"),
             ("dS (*B, n, m)", "batch and heads"),
         ),
-        mutants=mutants.COSINE,
+        mutants=mutants.NORMED,
     ),
     Question(
         id="06.10",
