@@ -1216,7 +1216,8 @@ FOLDS = (
 # 06.9
 
 
-def _normed(rule=None, keys=True, gain="inside", other=None, scale=np.sqrt, collect=None, end=None, swap=False):
+def _normed(rule=None, keys=True, gain="inside", other=None, scale=np.sqrt, collect=None, end=None, swap=False,
+            told=False):
     """Backward of scores of normed queries and keys, with one part replaced by a wrong one."""
 
     def right(g, X, Xh, r):
@@ -1232,7 +1233,7 @@ def _normed(rule=None, keys=True, gain="inside", other=None, scale=np.sqrt, coll
 
         def back(dA, gamma, X, Xh, r, taken=True):
             g = gamma * dA if gain == "inside" else dA
-            dX = (rule or right)(g, X, Xh, r) if taken else g
+            dX = (rule or right)(g, X, Xh, r, *([gamma] if told else [])) if taken else g
             return gamma * dX if gain == "outside" else dX
 
         gains = [
@@ -1249,7 +1250,33 @@ PATHS = ("queries", *KEYS_BACK)
 HEAT = ("gains", "batch", "batch and heads", "other sizes")
 EVERY = ("gains", *PATHS)
 
+def _by_length(dS, Q, K, gamma_q, gamma_k):
+    """Unit vectors, forward and backward."""
+    d, found = Q.shape[-1], []
+    (q, Qh), (k, Kh) = ((size, X / size) for X in (Q, K) for size in [np.sqrt((X * X).sum(-1, keepdims=True))])
+    back = (dS @ (gamma_k * Kh) / np.sqrt(d), dS.mT @ (gamma_q * Qh) / np.sqrt(d))
+    for dA, gamma, Xh, size in zip(back, (gamma_q, gamma_k), (Qh, Kh), (q, k), strict=True):
+        g = gamma * dA
+        found.append(((g - Xh * (g * Xh).sum(-1, keepdims=True)) / size, (dA * Xh).reshape(-1, d).sum(axis=0)))
+    return found[0][0], found[1][0], found[0][1], found[1][1]
+
+
 NORMED = (
+    Mutant(
+        "lengths",
+        _by_length,
+        "Queries and keys are divided by their lengths, the roots of sums: r is the root of a mean, smaller by √d.",
+        "6.7",
+        EVERY,
+    ),
+    Mutant(
+        "gained for normed",
+        _normed(rule=lambda g, X, Xh, r, gain: (g - gain * Xh * _mean(g * gain * Xh)) / r, told=True),
+        "In the bracket stand the vectors behind the gain, A and C: the norm came before it, so both factors there are "
+        "Q̂, or K̂.",
+        "6.7",
+        PATHS,
+    ),
     Mutant(
         "r constant",
         _normed(rule=lambda g, X, Xh, r: g / r),

@@ -286,7 +286,7 @@ QUESTIONS = (
     ),
     Question(
         id="06.9",
-        title="⚑ Queries and keys with a norm of their own, backward",
+        title="⚑ Queries and keys with their own norms, backward",
         stub=stubs.normed_score_gradients,
         returns=("dQ", "dK", "dgamma_q", "dgamma_k"),
         minutes=20,

@@ -84,8 +84,8 @@ def fold(A, c, gamma, beta, W, b):
 
 def normed_score_gradients(dS, Q, K, gamma_q, gamma_k):
     """Backward of S = A Cᵀ / √d, where A = gamma_q * Q̂ and C = gamma_k * K̂,
-    and every row of Q̂ and K̂ is that of Q and K divided by the root of the mean
-    of its squares.
+    and every row of Q̂ and K̂ is that of Q and K, divided by the root of the
+    mean of its squares.
 
     dS (*B, n, m), Q (*B, n, d), K (*B, m, d), gamma_q and gamma_k (d,).
     Returns dQ, dK, dgamma_q, dgamma_k.
