@@ -741,15 +741,18 @@ CHECKS = (
 # 00.7
 
 
-def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False, width=lambda Q, X: Q.shape[-1]):
+def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False, hidden=-np.inf, scale=np.sqrt, biased=True,
+          late=False, width=lambda Q, X: Q.shape[-1]):
     """A conversion from columns to rows with one step forgotten."""
 
     def function(X, W_q, W_k, W_v, b_q, b_k, b_v):
-        Q, K, V = (X @ (W.T if transpose else W) + b for W, b in ((W_q, b_q), (W_k, b_k), (W_v, b_v)))
-        S = (K @ Q.T if swap else Q @ K.T) / np.sqrt(width(Q, X))
-        S = np.where(mask(np.ones(S.shape)) > 0, S, -np.inf)
+        Q, K, V = (X @ (W.T if transpose else W) + biased * b for W, b in ((W_q, b_q), (W_k, b_k), (W_v, b_v)))
+        S = (K @ Q.T if swap else Q @ K.T) / scale(width(Q, X))
+        seen = mask(np.ones(S.shape)) > 0
+        S = S if late else np.where(seen, S, hidden)
         A = np.exp(S - S.max(axis=axis, keepdims=True))
         A = A / A.sum(axis=axis, keepdims=True)
+        A = np.where(seen, A, 0.0) if late else A
         return A @ V, A.T if flip else A
 
     return function
@@ -805,6 +808,48 @@ ROWS = (
         "0.7",
         ("weights", "square"),
     ),
+    Mutant(
+        "no mask",
+        _rows(mask=np.abs),
+        "There is no mask: token i may look at the tokens j ≤ i alone, and here it sees the later ones as well.",
+        "0.7",
+        ("weights", "output", "square"),
+    ),
+    Mutant(
+        "scores set to zero",
+        _rows(hidden=0.0),
+        "Hidden scores are set to 0, and exp 0 is 1: they must be −∞ before the softmax.",
+        "0.7",
+        ("weights", "output", "square"),
+    ),
+    Mutant(
+        "masked after the softmax",
+        _rows(late=True),
+        "The mask comes after the softmax, so a row does not sum to one any more: hide the scores before it.",
+        "0.7",
+        ("weights", "output", "square"),
+    ),
+    Mutant(
+        "no scale",
+        _rows(scale=lambda d_k: 1),
+        "The scores are not divided by √d_k.",
+        "0.7",
+        ("weights", "output", "square"),
+    ),
+    Mutant(
+        "scale without its root",
+        _rows(scale=lambda d_k: d_k),
+        "The scores are divided by d_k: the scale is its root, √d_k.",
+        "0.7",
+        ("weights", "output", "square"),
+    ),
+    Mutant(
+        "biases forgotten",
+        _rows(biased=False),
+        "The biases are missing: in the text each column gets b, so here each row gets it.",
+        "0.7",
+        ("weights", "output", "square"),
+    ),
 )
 
 # 00.8
@@ -838,8 +883,8 @@ STEP = (
     Mutant(
         "balanced",
         _four(factor=1, bound=_right_bound),
-        "Here the two errors are equal: the smallest sum has equal and opposite slopes, and h⁴ is four times as steep "
-        "as that.",
+        "Here the two errors are equal: the sum is smallest where their slopes cancel, and where the errors are equal "
+        "that of h⁴ is four times as steep as that of 1/h.",
         "0.4",
         FOUR,
     ),

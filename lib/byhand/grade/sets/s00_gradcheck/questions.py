@@ -353,7 +353,8 @@ QUESTIONS = (
             "is the larger?",
             "e = |c − 1| / max(|c|, 1). For |c| ≤ 1 that is e = 1 − c. For larger |c| divide by |c| and do the same "
             "with 1/c.",
-            "One factor is 1 - e, whether that is positive or negative, and the other is its inverse.",
+            "Solve e = 1 − c for c: that is one factor, also where it is negative. For the other, exchange the two "
+            "gradients: c becomes 1/c, and (0.38) does not notice.",
         ),
         cases=(
             Case("below one", cases.shown(0.1, 0.9), "0 < e < 1", 1),
