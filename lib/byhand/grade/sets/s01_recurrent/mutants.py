@@ -12,7 +12,7 @@ from ...model import Mutant
 def _through_time(
     slope=lambda h: 1 - h * h, back=lambda da, W_h: da @ W_h.mT, before=None, add=lambda dh, later: dh + later,
     over=lambda rows: rows.reshape(-1, rows.shape[-1]).sum(axis=0), first=lambda later, da: later,
-    tokens=lambda dU, W_x: dU @ W_x.mT,
+    tokens=lambda dU, W_x: dU @ W_x.mT, direct=False,
 ):
     """Backpropagation through time with one part replaced by a wrong one."""
 
@@ -20,7 +20,8 @@ def _through_time(
         earlier = np.concatenate([h0[..., None, :], H[..., :-1, :]], axis=-2)
         dU, later = np.zeros_like(H), np.zeros_like(h0)
         for t in reversed(range(H.shape[-2])):
-            dU[..., t, :] = da = add(dH[..., t, :], later) * slope(H[..., t, :])
+            da = add(dH[..., t, :], later) * slope(H[..., t, :])
+            dU[..., t, :] = da = dH[..., t, :] * slope(H[..., t, :]) + later if direct else da
             later = back(da, W_h)
         flat = dU.reshape(-1, dU.shape[-1])
         used = before(earlier, H) if before else earlier
@@ -48,6 +49,9 @@ THROUGH_TIME = (
            "added.", "1.2", RUNS),
     Mutant("no slope", _through_time(slope=lambda h: 1.0),
            "The slope of the tanh is missing: du_t = e_t ∘ (1 − h_t²).", "1.2", LONG),
+    Mutant("slope for the direct gradient alone", _through_time(direct=True),
+           "Only the direct gradient is multiplied by the slope of the tanh: what comes back from the next step "
+           "reaches h_t as well, so both are added first.", "1.2", LONG),
     Mutant("slope of the slope", _through_time(slope=lambda h: 1 - np.tanh(h) ** 2),
            "tanh is taken of h_t, which is a tanh already: the slope is 1 − h_t².", "1.2", LONG),
     Mutant("not transposed", _through_time(back=lambda da, W_h: da @ W_h),
@@ -121,7 +125,8 @@ STEPS = (
 
 
 def _leaky(
-    dN=lambda e, Z: e * (1 - Z), dZ=lambda e, before, N, h: e * (before - N), carry=lambda e, Z: e * Z, add=True
+    dN=lambda e, Z: e * (1 - Z), dZ=lambda e, before, N, h: e * (before - N), carry=lambda e, Z: e * Z, add=True,
+    gate=lambda z: 1.0, new=lambda n: 1.0
 ):
     """The gated sum with one part replaced by a wrong one."""
 
@@ -133,8 +138,8 @@ def _leaky(
         outN, outZ, e = np.zeros_like(N), np.zeros_like(Z), np.zeros_like(h0)
         for t in reversed(range(N.shape[-2])):
             e = e + dH[..., t, :] if add else dH[..., t, :]
-            outN[..., t, :] = dN(e, Z[..., t, :])
-            outZ[..., t, :] = dZ(e, H[t], N[..., t, :], H[t + 1])
+            outN[..., t, :] = dN(e, Z[..., t, :]) * new(N[..., t, :])
+            outZ[..., t, :] = dZ(e, H[t], N[..., t, :], H[t + 1]) * gate(Z[..., t, :])
             e = carry(e, Z[..., t, :])
         return outN, outZ, e
 
@@ -157,6 +162,10 @@ LEAKY = (
     Mutant("no way through time", _leaky(add=False),
            "Each state gets the gradient of its own output alone; what comes back from the next step, times its gate, "
            "is added.", "1.4", GATED),
+    Mutant("slope of the gate", _leaky(dZ=lambda e, before, N, h: e * (before - N), gate=lambda z: z * (1 - z)),
+           "dZ is multiplied by the slope of a sigmoid: z_t itself is given, and dZ is its gradient.", "1.4", GATED),
+    Mutant("slope of the new part", _leaky(dN=lambda e, Z: e * (1 - Z), new=lambda n: 1 - n * n),
+           "dN is multiplied by the slope of a tanh: n_t itself is given, and dN is its gradient.", "1.4", GATED),
     Mutant("whole carried", _leaky(carry=lambda e, Z: e),
            "The gradient goes back from state to state whole; it passes the gate, so it is multiplied by z_t.", "1.4",
            GATED),
@@ -311,7 +320,8 @@ STACKS = (
     Mutant("one token short", _one_short,
            "A token that many places before is token number distance + 1, counted from the output: the field must be "
            "larger than the distance.", "1.5", ("just out of reach",)),
-    Mutant("a layer too many", _one_more, "The stack reaches far enough without its last layer.", "1.5", FAR),
+    Mutant("a layer too many", _one_more,
+           "This is one layer more than it takes: each layer can make the field k times as large.", "1.5", FAR),
 )
 
 # 01.7
@@ -334,6 +344,11 @@ def _strided(place=lambda i, j, s: i * s + j, tap=lambda j, k: j, add=True, summ
     return function
 
 
+def _cut(dY, X, W, stride):
+    dX, dW = _strided()(dY, X, W, stride)
+    return dX[..., : (dY.shape[-2] - 1) * stride + len(W), :], dW
+
+
 STRIDED = ("steps of two", "batch", "steps of one")
 STRIDES = (
     Mutant("overwritten", _strided(add=False),
@@ -350,6 +365,9 @@ STRIDES = (
     Mutant("dilated", _strided(place=lambda i, j, s: i + j * s),
            "The stride is used as a dilation: it moves the window, and not its taps.", "1.5", ("steps of two",
            "batch")),
+    Mutant("cut behind the last window", _cut,
+           "dX ends with the last window: the tokens behind it were seen by nobody, and have the gradient zero.", "1.5",
+           ("steps of four",)),
     Mutant("last window", _strided(summed=False),
            "dW holds the term of the last window alone; every window used the same taps, so their terms add up.", "1.5",
            STRIDED),
@@ -373,6 +391,9 @@ BILLS = (
     Mutant("equal will do", lambda d, taps: max(1, -(-d * (taps - 4) // 2)),
            "At this number of tokens the two cost the same; attention is dearer from the next one on.", "1.7",
            ("many taps",)),
+    Mutant("two maps", lambda d, taps: max(1, d * (taps - 2) // 2 + 1),
+           "Two maps are counted: there are four, for queries, keys, values and behind the weighted mean.", "1.7",
+           ("many taps", "few taps", "odd width")),
     Mutant("scores alone", lambda d, taps: max(1, d * (taps - 4) + 1),
            "Only the scores are counted, 2n²d; the weighted mean of the values takes as much again.", "1.7",
            ("many taps", "odd width")),

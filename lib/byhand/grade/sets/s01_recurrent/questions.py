@@ -86,7 +86,7 @@ QUESTIONS = (
             ("its forget gate has this bias and sees nothing else", "an open gate"),
             ("no more than the given share", "a fresh gate"),
             ("also be right for a gate that is nearly shut", "one step"),
-            ("also be right for a gate that is nearly shut", "a wide gate"),
+            ("its forget gate has this bias and sees nothing else", "a wide gate"),
         ),
         hints=(
             "What is the gate, as a number between 0 and 1? And what does a second step do?",
@@ -221,6 +221,7 @@ QUESTIONS = (
             ("A window need not look at every place", STORY),
             ("A stride of 1", "steps of one"),
             ("gaps between the windows", "steps of four"),
+            ("behind the last window some may be left over", "steps of four"),
         ),
         hints=(
             "Which outputs used token t, and through which tap? And which tokens met tap j?",
@@ -235,7 +236,7 @@ QUESTIONS = (
             Case("steps of two", cases.strided(9, 3, 2, 4, 5), "nine tokens, three taps", 2),
             Case("batch", cases.strided(8, 4, 2, 3, 5, (6, 2)), "six times two texts", 1, ("steps of two",)),
             Case("steps of one", cases.strided(7, 3, 1, 2, 4), "the plain convolution", 1),
-            Case("steps of four", cases.strided(11, 3, 4, 2, 5), "tokens that no window sees", guards="steps of two",
+            Case("steps of four", cases.strided(12, 3, 4, 2, 5), "tokens that no window sees", guards="steps of two",
                  open=True),
             Case("other sizes", cases.strided(10, 5, 2, 3, 4, (3, 2)), "other sizes", guards="batch"),
         ),
