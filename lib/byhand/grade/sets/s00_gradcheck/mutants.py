@@ -830,13 +830,6 @@ ROWS = (
         ("weights", "output", "square"),
     ),
     Mutant(
-        "no scale",
-        _rows(scale=lambda d_k: 1),
-        "The scores are not divided by √d_k.",
-        "0.7",
-        ("weights", "output", "square"),
-    ),
-    Mutant(
         "scale without its root",
         _rows(scale=lambda d_k: d_k),
         "The scores are divided by d_k: the scale is its root, √d_k.",

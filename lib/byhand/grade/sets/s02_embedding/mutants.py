@@ -1392,7 +1392,7 @@ COUNTEREXAMPLES = (
     Mutant(
         "three merges for a run",
         _example(_wins, _doubled(_wins), lambda a: ([(a, a), (256, 256), (a, 256)], [a, a, a])),
-        "In a run one merge fewer will do: the same two letters can be both halves.",
+        "In a run one merge fewer will do: the first merge can be both a half of the long token and what hides it.",
         "2.2",
         ("one letter",),
     ),
@@ -1908,6 +1908,13 @@ BY_HAND = (
         _by_hand(high=lambda e, C, m: e / C + (1 - e) / C),
         "Where a theme is shared, 1 − ε is divided by all C context words: a theme has m = C/T of them, and it is "
         "one of two.",
+        "2.8",
+        WORLDS,
+    ),
+    Mutant(
+        "all words for those of a theme",
+        _by_hand(high=lambda e, C, m: e / C + (1 - e) / (2 * C)),
+        "C stands where m belongs: a theme has m = C/T context words, not all C.",
         "2.8",
         WORLDS,
     ),

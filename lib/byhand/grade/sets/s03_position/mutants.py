@@ -59,14 +59,14 @@ MOVES = (
     Mutant(
         "2i doubled",
         _blocks(exponent=lambda i, d: 4 * i / d),
-        "The exponent is −4i/d: i counts pairs, and 2i is already the number of the feature.",
+        "The exponent is −4r/d: r counts pairs, and 2r is already the number of the feature.",
         "3.3",
         ("four clocks", "back", "a long way", "any real step"),
     ),
     Mutant(
         "i for 2i",
         _blocks(exponent=lambda i, d: i / d),
-        "The exponent is −i/d: with d/2 pairs it must run to almost −1, so it is −2i/d.",
+        "The exponent is −r/d: with d/2 pairs it must run to almost −1, so it is −2r/d.",
         "3.3",
         ("four clocks", "back", "a long way", "any real step"),
     ),
@@ -101,7 +101,7 @@ MOVES = (
     Mutant(
         "whole steps alone",
         lambda delta, d, base: np.linalg.matrix_power(_blocks()(1, d, base), int(delta)),
-        "δ is cut to a whole number: δ ω_i is an angle, and the clocks also stop between two places.",
+        "δ is cut to a whole number: δ ω_r is an angle, and the clocks also stop between two places.",
         "3.4",
         ("any real step",),
     ),
@@ -185,7 +185,7 @@ TURNS = (
     Mutant(
         "half-split",
         _both(_half_split),
-        "Features i and i + d/2 are paired: here neighbours are, 2i and 2i + 1.",
+        "Features r and r + d/2 are paired: here neighbours are, 2r and 2r + 1.",
         "3.7",
         ROTATIONS,
     ),

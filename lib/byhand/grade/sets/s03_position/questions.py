@@ -133,6 +133,7 @@ QUESTIONS = (
         ),
         clauses=(
             ("scores that depend on the distance alone", "one head"),
+            ("there is no mask", "one head"),
             ("on the same clocks in every head", "two heads"),
             ("add 1000 to all positions", "far along"),
             ("What may change?", "far along"),
@@ -182,7 +183,8 @@ QUESTIONS = (
         hints=(
             "How does one compute |u − v|², if u·u, v·v and u·v are known?",
             "|u − v|² = |u|² + |v|² − 2 u·v.  Both lengths are in section 3.3, and the product is (3.19).",
-            "d − 2 Σ cos(δω_r), or 4 Σ sin²(δω_r / 2), summed over the d/2 frequencies.",
+            "Each pair gives sin² + cos² = 1, so both lengths together are d. Take off twice the sum of cosines of "
+            "(3.19), which runs over the d/2 frequencies.",
         ),
         cases=(
             Case("next door", cases.apart(1, 2, 10000.0), "δ = 1, d = 2", 1),
@@ -259,7 +261,7 @@ QUESTIONS = (
             Case("other lengths", cases.one_vector(10, 500.0, 1.8), "other numbers", guards="four clocks"),
         ),
         clauses=(
-            ("With a single pair you can say it by heart", "one clock"),
+            ("With a single pair you can say it without a computer", "one clock"),
             ("each pair of $x$ has a length of its own", "four clocks"),
             ("a base $b$", "slow ones"),
         ),
@@ -321,7 +323,7 @@ QUESTIONS = (
         ),
         cases=(
             Case("from zero", cases.sequences(2, 5, 6), "no positions given", 1, look=("Y",)),
-            Case("left padding", cases.sequences(3, 7, 4, "padded"), "places that begin late", 1, look=("Y",)),
+            Case("left padding", cases.sequences(3, 7, 4, "padded"), "words that begin late", 1, look=("Y",)),
             Case("gradient", cases.sequences(2, 5, 4, "far"), "what comes back to X", 1, look=("dX",)),
             Case("short numbers", cases.sequences(2, 4, 6, "far", 1e4, 9000), "in float32, far out", 1,
                  look=("Y32",), rtol=2e-6),
@@ -331,7 +333,7 @@ QUESTIONS = (
         ),
         clauses=(
             ("None stands for 0, 1, …, n − 1", "from zero"),
-            ("may start later than place 0", "left padding"),
+            ("`positions` gives the place of each token", "left padding"),
             ("Autograd will find the gradient", "gradient"),
             ("is right to the last digit of float32, at any place below longest", "short numbers"),
             ("must have no parameter", "nothing to train"),

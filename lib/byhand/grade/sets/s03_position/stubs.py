@@ -113,7 +113,8 @@ def continued_attention(Q, K, V, keys, values, base):
 
 
 def stretched(reach, s, d, base):
-    """Rotary width d, trained with distances up to reach; now s times as far.
+    """Rotary width d (at least 4), trained with distances up to reach; now s
+    times as far.
 
     Returns strangers, the number of clocks that make less than a full turn
     within the distance reach, and new_base, with which the slowest clock
