@@ -113,7 +113,7 @@ def continued_attention(Q, K, V, keys, values, base):
 
 
 def stretched(reach, s, d, base):
-    """Rotary width d (at least 4), trained with distances up to reach; now s
+    """Rotary width d (4 or more), trained with distances up to reach; now s
     times as far.
 
     Returns strangers, the number of clocks that make less than a full turn
