@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jaxtyping
 import pytest
+import threadpoolctl
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
@@ -29,6 +30,7 @@ from same_output import keep_same, slack  # noqa: E402
 PROFILE = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=True)
 os.environ.update(KERNEL_ENV, IPYTHONDIR=PROFILE.name)
 os.environ.pop("MPLBACKEND", None)
+threadpoolctl.threadpool_limits(1)  # of what is imported already: a plugin of pytest brings NumPy before this file
 
 # Shapes are law while tests run. The hook holds every function and dataclass of byhand to its annotations, from its
 # import on, in this process only: the kernels of notebooks run the library as a reader has it.

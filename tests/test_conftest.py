@@ -11,6 +11,7 @@ import byhand.pt.attention
 import numpy as np
 import pytest
 import shape_checks
+import threadpoolctl
 import torch
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, TypeCheckError
@@ -89,6 +90,10 @@ def test_other_processes_run_the_library_as_a_reader_has_it():
 def test_kernels_start_with_one_thread_a_fixed_seed_and_inline_figures():
     assert os.environ["OMP_NUM_THREADS"] == "1" and os.environ["PYTHONHASHSEED"] == "0"
     assert "MPLBACKEND" not in os.environ and os.path.basename(os.environ["IPYTHONDIR"]).startswith("ipython-")
+
+
+def test_numpy_and_torch_have_one_thread_each():
+    assert {pool["num_threads"] for pool in threadpoolctl.threadpool_info()} == {1} and torch.get_num_threads() == 1
 
 
 def test_a_worker_runs_a_file_a_notebook_the_proofs_of_a_stem_as_a_whole(request):
