@@ -130,3 +130,10 @@ def z_loss(logits, targets, c):
         dlogits[t] = (1 + 2 * c * lse) * np.exp(z - lse) / T
         dlogits[t, y] -= 1 / T
     return L, dlogits
+
+
+def whole_update(params, gradients, lr, limit, decay):
+    norm = torch.linalg.vector_norm(torch.cat([g.flatten() for g in gradients]))
+    factor = torch.clamp(limit / norm, max=1.0)
+    return [p - lr * (factor * g + (decay * p if p.ndim > 1 else 0.0))
+            for p, g in zip(params, gradients, strict=True)], norm

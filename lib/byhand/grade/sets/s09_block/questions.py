@@ -224,7 +224,7 @@ QUESTIONS = (
         clauses=(
             ("two LayerNorms with gain and shift", "parameters"),
             ("(2nkm a product)", "operations"),
-            ("the length at which the last two are equal", "meeting"),
+            ("the length at which the feed-forward layer costs as much as Q Kᵀ and A V", "meeting"),
             ("gated says whether there is a W_g", "gated"),
             ("It need not be a whole number.", "gated"),
             ("(never with a bias of its own)", "gated with biases"),
@@ -334,7 +334,7 @@ QUESTIONS = (
             ("`W_v`, `W_q`", "W_q"),
             ("`gamma_1` or `gamma_2`", "gamma_1"),
             ("`gamma_1` or `gamma_2`", "gamma_2"),
-            ("that get no gradient, from any input", "W_2"),
+            ("that get no gradient, whatever its input is", "W_2"),
         ),
     ),
     Question(

@@ -59,7 +59,7 @@ def block_ledger(n, d, d_ff, heads, gated, bias):
     LayerNorms with gain and shift.
     Returns five numbers: parameters, operations of the four maps of attention,
     of the feed-forward layer, of Q Kᵀ and A V, and the length at which the
-    last two are equal.
+    feed-forward layer costs as much as Q Kᵀ and A V.
     """
     ...
 
@@ -81,8 +81,9 @@ def max_layer(k):
 
 
 def who_stays(zero):
-    """The parameters of a pre-norm block that get no gradient, from any
-    input, because the parameter called `zero` is 0 and all others are random.
+    """The parameters of a pre-norm block that get no gradient, whatever its
+    input is, because the parameter called `zero` is 0 and all others are
+    random.
 
     The names are those of exercise 09.5.  Returns a list of names.
     """

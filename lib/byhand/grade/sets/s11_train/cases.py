@@ -200,3 +200,92 @@ def plain_tokens(T, V, scale=1.0, shift=0.0):
                 "c": round(float(rng.uniform(0.05, 0.3)), 3)}
 
     return make
+
+
+# 11.13
+
+UPDATED = ("first", "second", "third", "norm")
+
+
+def moved(shapes, part, decay=0.1, scale=1.0, compiled=False):
+    """Three parameters of these shapes with gradients; the limit is this part of the norm of all of them."""
+
+    def make(rng):
+        arrays = {f"P_{k}": rng.normal(size=shape) for k, shape in enumerate(shapes)}
+        gradients = {f"G_{k}": scale * rng.normal(size=shape) for k, shape in enumerate(shapes)}
+        norm = math.sqrt(sum(float((g**2).sum()) for g in gradients.values()))
+        return arrays | gradients | {"lr": round(float(rng.uniform(0.05, 0.3)), 2), "limit": part * norm or 1.5,
+                                     "decay": decay, "compiled": compiled}
+
+    return make
+
+
+def call_update(answer, inputs):
+    """The update of three parameters, run as it stands."""
+    import torch
+
+    params, gradients = ([inputs[f"{name}_{k}"] for k in range(3)] for name in "PG")
+    lr = torch.tensor(inputs["lr"], dtype=torch.float64)
+    found = answer(params, gradients, lr, inputs["limit"], inputs["decay"])
+    if found is None or found is Ellipsis:
+        return None
+    if not isinstance(found, tuple | list) or len(found) != 2 or not isinstance(found[0], tuple | list):
+        raise WrongAnswer("expected two results: a list of the new parameters, and the norm")
+    if len(found[0]) != 3:
+        raise WrongAnswer(f"returned {len(found[0])} new parameters, expected 3")
+    return [*found[0], found[1]]
+
+
+def compile_update(answer, inputs):
+    """The same, and what torch.compile makes of it in three calls: how many graphs, and how many tensors in them that
+    are turned into numbers."""
+    found = call_update(answer, inputs)
+    if found is None:
+        return None
+    if not inputs["compiled"] or getattr(answer, "compiles_whole", False):
+        return [*found, 1, 0]
+    if not str(getattr(answer, "__module__", "")).startswith("byhand."):
+        made = graphs_of(answer, inputs)
+    elif (made := KNOWN.get(answer)) is None:
+        made = KNOWN[answer] = graphs_of(answer, inputs)
+    if isinstance(made, str):
+        raise WrongAnswer(made)
+    return [*found, *made]
+
+
+KNOWN = {}  # of the wrong versions, which are asked again and again: to compile one takes a tenth of a second
+
+
+def graphs_of(answer, inputs):
+    """The number of graphs, and that of tensors which become numbers in them; a text where there is no whole graph."""
+    import torch
+
+    graphs = []
+
+    def keep(module, _):
+        graphs.append(module.graph)
+        return module.forward
+
+    torch._dynamo.reset()  # else the eighth check of one function meets the limit of graphs
+    whole = torch.compile(answer, backend=keep, fullgraph=True, dynamic=False)
+    try:
+        for times in (1.0, 2.0, 3.0):
+            call_update(whole, {name: copy_of(value, times) for name, value in inputs.items()})
+    except torch._dynamo.exc.TorchDynamoException as error:
+        return torn_by(str(error))
+    finally:
+        torch._dynamo.reset()
+    nodes = [node for graph in graphs for node in graph.nodes]
+    return len(graphs), sum(node.target in ("item", "tolist", torch.Tensor.item) for node in nodes)
+
+
+def copy_of(value, times):
+    return value * times if hasattr(value, "shape") else value
+
+
+def torn_by(text):
+    """What stopped torch.compile, without its pages of advice."""
+    if "data-dependent" in text.lower():
+        return "torch.compile stops: Python asks for a number that only the run will know (data-dependent branching)"
+    lines = [line.strip().removeprefix("Explanation: ") for line in text.splitlines() if line.strip()]
+    return f"torch.compile stops: {'; '.join(lines[:2])}"[:300]

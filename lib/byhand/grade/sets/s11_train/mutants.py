@@ -894,8 +894,8 @@ STEPS = (
     ),
     Mutant(
         "all faults at once",
-        _step(share_of=lambda counted: counted / len(counted), decayed="both", clip="no"),
-        "This is the step with its faults: look at the mean, at who decays, and at when the gradient is clipped.",
+        _step(share_of=lambda counted: counted / len(counted), decayed="both", clip="no", norm_of="W"),
+        "This is the step with its faults: look at the mean, the norm, who decays, and when it is clipped.",
         "11.8",
         EVERY,
     ),
@@ -1206,5 +1206,196 @@ ZS = (
         "The second term is subtracted: it would push logits away from 0; it is a price, so it is added.",
         "11.1",
         ("loss", "gradient", "large logits", "other sizes"),
+    ),
+)
+
+# 11.13
+
+SEEN = []  # the list that grows
+
+
+def _update(clip="global", decayed="matrices", ask="no", pull="beside", norm_as="whole", rate=True):
+    def whole_update(params, gradients, lr, limit, decay):
+        import torch
+
+        squares = torch.stack([(g * g).sum() for g in gradients])
+        norm = {"whole": squares.sum().sqrt(), "square": squares.sum(), "sum": squares.sqrt().sum(),
+                "largest": squares.sqrt().max()}[norm_as]
+        if ask == "list":
+            if not torch.compiler.is_compiling():
+                SEEN.clear()
+            SEEN.append(norm)
+        if ask == "loop":
+            norm = sum((g * g).sum().item() for g in gradients) ** 0.5
+        before, step = norm, lr.item() if ask == "rate" else lr
+        falls = [decay * p if p.ndim > 1 or decayed == "all" else torch.zeros_like(p) for p in params]
+        if decayed == "vectors":
+            falls = [decay * p if p.ndim == 1 else torch.zeros_like(p) for p in params]
+        if pull == "in the gradient":
+            gradients = [g + fall for g, fall in zip(gradients, falls, strict=True)]
+            before = norm = torch.stack([(g * g).sum() for g in gradients]).sum().sqrt()
+        if ask == "if":
+            if norm > limit:
+                gradients = [g * (limit / norm) for g in gradients]
+        elif clip == "each":
+            gradients = [g * torch.clamp(limit / square.sqrt(), max=1.0)
+                         for g, square in zip(gradients, squares, strict=True)]
+        elif clip == "entries":
+            gradients = [torch.clamp(g, -limit, limit) for g in gradients]
+        elif clip != "no":
+            factor = {
+                "global": lambda: min(1.0, limit / max(norm, 1e-300)) if ask == "loop" else
+                torch.clamp(limit / norm, max=1.0),
+                "always": lambda: limit / norm,
+                "a millionth": lambda: torch.clamp(limit / (norm + 1e-6), max=1.0),
+                "direction": lambda: torch.clamp(norm, max=limit) / norm,
+            }[clip]()
+            gradients = [g * factor for g in gradients]
+            if norm_as == "whole" and pull == "after":
+                before = norm * factor
+        if pull == "in the gradient":
+            return [p - step * g for p, g in zip(params, gradients, strict=True)], before
+        weight = step if rate else 1.0
+        return [p - step * g - weight * fall for p, g, fall in zip(params, gradients, falls, strict=True)], before
+
+    whole_update.compiles_whole = ask == "no"  # known, and the check need not find it out
+    return whole_update
+
+
+RUN = ("clipped", "not clipped", "vectors first")
+CUT = ("clipped", "vectors first")
+
+GRAPHS = (
+    Mutant(
+        "a branch on the norm",
+        _update(ask="if"),
+        "Python asks for a number, as an `if` on the norm does or math.sqrt of it, and a stand-in has none. The "
+        "smaller of 1 and limit over norm is an operation like any other, and needs no branch.",
+        "11.11",
+        ("one graph",),
+    ),
+    Mutant(
+        "the norm as a number",
+        _update(ask="loop"),
+        "The norm is taken out of its tensor as a Python number: what is computed from it waits for the device, or "
+        "cannot be written down at all. Leave it a tensor.",
+        "11.11",
+        ("one graph",),
+    ),
+    Mutant(
+        "the rate as a number",
+        _update(ask="rate"),
+        "The graph is whole, and it waits once a call: a tensor, the rate or the norm, is turned into a number. A "
+        "tensor that holds one number can be multiplied, and returned, as it is.",
+        "11.11",
+        ("one graph",),
+    ),
+    Mutant(
+        "a list that grows",
+        _update(ask="list"),
+        "Every call has made a graph of its own: something outside, such as a list that grows, was different each "
+        "time. Return the norm, and let the caller keep it.",
+        "11.11",
+        ("one graph",),
+    ),
+    Mutant(
+        "all decay",
+        _update(decayed="all"),
+        "The vectors decay as well: biases and gains are not drawn to zero, matrices alone are.",
+        "11.5",
+        RUN,
+    ),
+    Mutant(
+        "vectors decay",
+        _update(decayed="vectors"),
+        "The vectors decay and the matrices do not: it is the other way round.",
+        "11.5",
+        RUN,
+    ),
+    Mutant(
+        "not clipped",
+        _update(clip="no"),
+        "The gradient is not clipped: its norm can be longer than the limit when the step is taken.",
+        "11.7",
+        CUT,
+    ),
+    Mutant(
+        "each clipped by itself",
+        _update(clip="each"),
+        "Each array is clipped by a norm of its own: one norm over all of them and one factor, or the direction turns.",
+        "11.7",
+        CUT,
+    ),
+    Mutant(
+        "entries clipped",
+        _update(clip="entries"),
+        "The entries are clipped one by one: one norm over all of the gradient, and one factor for all entries.",
+        "11.7",
+        CUT,
+    ),
+    Mutant(
+        "always as long as the limit",
+        _update(clip="always"),
+        "Every gradient is brought to the length of the limit, a short one made longer: clipping only ever shortens.",
+        "11.7",
+        ("not clipped", "no gradient"),
+    ),
+    Mutant(
+        "a millionth added",
+        _update(clip="a millionth"),
+        "Something small is added to the norm before the division, as torch's clip_grad_norm_ does: the clipped "
+        "gradient is then a little too short. A norm of 0 does no harm here: the smaller of 1 and infinity is 1.",
+        "11.7",
+        CUT,
+    ),
+    Mutant(
+        "nothing over nothing",
+        _update(clip="direction"),
+        "The clipped norm is divided by the norm, and that is 0/0 where every gradient is 0. The smaller of 1 and "
+        "limit over norm is 1 there.",
+        "11.7",
+        ("no gradient",),
+    ),
+    Mutant(
+        "decay in the gradient",
+        _update(pull="in the gradient"),
+        "The decay is added to the gradient before it is measured and clipped: it stands beside the clipped gradient.",
+        "11.5",
+        RUN,
+    ),
+    Mutant(
+        "decay without the rate",
+        _update(rate=False),
+        "The decay is not multiplied by the rate: the rate multiplies the clipped gradient and the decay together.",
+        "11.5",
+        RUN,
+    ),
+    Mutant(
+        "norm after clipping",
+        _update(pull="after"),
+        "The norm is that of the clipped gradient, which is never above the limit: return what came.",
+        "11.7",
+        CUT,
+    ),
+    Mutant(
+        "root forgotten",
+        _update(norm_as="square"),
+        "The root is missing: this is the square of the norm.",
+        "11.7",
+        RUN,
+    ),
+    Mutant(
+        "sum of norms",
+        _update(norm_as="sum"),
+        "The norms of the arrays are added up: add their squares, and take one root at the end.",
+        "11.7",
+        RUN,
+    ),
+    Mutant(
+        "largest norm",
+        _update(norm_as="largest"),
+        "The norm is that of the longest array: all arrays are one gradient, so add their squares and take the root.",
+        "11.7",
+        RUN,
     ),
 )

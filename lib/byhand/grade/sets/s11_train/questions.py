@@ -280,8 +280,8 @@ QUESTIONS = (
         hints=(
             "Go through the step in the order of the chapter: the mean, the norm, the clipping, the decay. What does "
             "each of them see?",
-            "Four faults. The mean divides by all places. What is clipped is no longer used when it is clipped. The "
-            "decay draws the bias to zero. And each array is measured by itself, where one norm belongs to both.",
+            "Four faults. The mean divides by all places. The decay draws the bias to zero. The norm is measured on "
+            "one array, where it belongs to both. And what is clipped is no longer used when it is clipped.",
             "count = (y >= 0).sum(); the rows of padding are 0 in dZ, and dZ / count is the gradient. One norm of dW "
             "and db together, one factor min(1, limit / norm) for both, before the step. Only W has lr · decay · W.",
         ),
@@ -338,7 +338,7 @@ QUESTIONS = (
         minutes=20,
         kind="build",
         section="11.11",
-        part=4,
+        part=5,
         printed=False,
         torch=True,
         hints=(
@@ -396,6 +396,52 @@ QUESTIONS = (
             ("Returns the mean over the tokens", "loss"),
             ("and dlogits (T, V)", "gradient"),
             ("Logits may be as large as a few thousand", "large logits"),
+        ),
+    ),
+    Question(
+        id="11.13",
+        title="An update that compiles whole",
+        stub=stubs.whole_update,
+        returns=("first", "second", "third", "norm", "graphs", "waits"),
+        minutes=20,
+        kind="repair",
+        section="11.11",
+        part=5,
+        printed=False,
+        torch=True,
+        seconds=60.0,  # the first use loads the compiler, which takes some seconds
+        hints=(
+            "Read it line by line, and ask of each: does it need to know a number in order to go on, or could it go on "
+            "with a tensor that has a shape and no number yet?",
+            "Leave the norm a tensor, and do not keep it in a list outside. A clipped gradient is the gradient times "
+            "the smaller of 1 and limit over norm, whichever that is. How many axes a tensor has is known before any "
+            "number is, so an ordinary condition may ask for that.",
+            "factor = torch.clamp(limit / norm, max=1.0), with the norm from one sum over all squares; it also serves "
+            "where the norm is 0. A parameter p falls by lr * (factor * g), and by lr * decay * p if p.ndim > 1.",
+        ),
+        cases=(
+            Case("clipped", cases.moved(((4, 3), (3,), (3, 5)), 0.4), "a gradient that is too long", 2,
+                 look=cases.UPDATED),
+            Case("one graph", cases.moved(((4, 3), (3,), (3, 5)), 0.7, compiled=True),
+                 "compiled, and called three times", 2, look=("graphs", "waits")),
+            Case("not clipped", cases.moved(((5, 2), (2,), (2, 3)), 2.5), "a gradient that is short enough",
+                 guards="clipped", open=True, look=cases.UPDATED),
+            Case("vectors first", cases.moved(((4,), (4, 6), (6,)), 0.5, 0.3), "a vector, a matrix and a vector",
+                 guards="clipped", open=True, look=cases.UPDATED),
+            Case("no gradient", cases.moved(((4, 2), (2,), (2, 3)), 0.5, 0.2, 0.0), "every gradient is 0",
+                 guards="clipped", open=True, look=cases.UPDATED),
+            Case("other sizes", cases.moved(((6, 5), (5,), (5, 2)), 0.3, 0.2), "other sizes, clipped",
+                 guards="clipped", look=cases.UPDATED),
+        ),
+        mutants=mutants.GRAPHS,
+        drive=cases.compile_update,
+        forbid=(*TORCH_ONLY, "clip_grad_norm_", "is_compiling", "disable", "graph_break"),
+        clauses=(
+            ("one norm over all of the gradient", "clipped"),
+            ("one graph, and no tensor in it that is turned into a number", "one graph"),
+            ("no longer than `limit`", "not clipped"),
+            ("a decay of the matrices alone", "vectors first"),
+            ("Every gradient may be 0.", "no gradient"),
         ),
     ),
 )

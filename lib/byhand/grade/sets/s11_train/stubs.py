@@ -119,3 +119,15 @@ def z_loss(logits, targets, c):
     −log p_y + c (log Σ_w exp z_w)², and dlogits (T, V).
     """
     ...
+
+
+def whole_update(params, gradients, lr, limit, decay):
+    """The update of a training step, to be compiled in one graph: clipping,
+    decay, and a step of gradient descent.
+
+    params and gradients are lists of tensors, matrices and vectors; lr is a
+    tensor that holds one number; limit and decay are floats.
+    Returns the new parameters, a list, and the norm of the gradient before
+    clipping.
+    """
+    ...
