@@ -31,9 +31,9 @@ from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
 from byhand.grade.form import about_numbers, about_shape
 from byhand.grade.judge import Verdict, judge
-from byhand.grade.model import Case, Mutant, Question, WrongAnswer, make_inputs
+from byhand.grade.model import FORBIDDEN, Case, Mutant, Question, WrongAnswer, make_inputs
 from byhand.grade.run import run
-from byhand.grade.selfcheck import problems
+from byhand.grade.selfcheck import balance, problems
 from byhand.grade.sets import SETS, all_questions, expected_arrays, expected_key, questions_of, references_of
 from byhand.grade.solutions import code_of, solutions_of
 
@@ -69,8 +69,10 @@ TOY = Question(
     title="A pair",
     stub=pair,
     returns=("P", "s"),
-    minutes=1,
-    hints=("one", "two"),
+    minutes=15,
+    section="9.1",
+    clauses=(("twice X", "values"), ("the column sums", "sum")),
+    hints=("one", "two", "np.sum"),
     cases=(
         Case("values", make_pair, "three rows", 2),
         Case("sum", make_pair, "the sum alone", 1, needs=("values",), look=("s",)),
@@ -148,6 +150,15 @@ BROKEN_SETS = {
     "needs a case that does not come before": dict(cases=(*TOY.cases, Case("x", make_pair, "", 1, ("y",)))),
     "two cases have one name": dict(cases=(TOY.cases[0], *TOY.cases)),
     "three mutants": dict(mutants=TOY.mutants[:2]),
+    "three hints": dict(hints=("one", "two")),
+    "kind is 'quiz'": dict(kind="quiz"),
+    "3 points for 40 minutes": dict(minutes=40),
+    "section is '9'": dict(section="9"),
+    "only the last hint may have code": dict(hints=("one", "np.sum(X)", "three")),
+    "no clause of the statement": dict(clauses=()),
+    "no clause is tied to the public case 'sum'": dict(clauses=TOY.clauses[:1]),
+    "tied to 'more', which is no public case": dict(clauses=(*TOY.clauses, ("twice X", "more"))),
+    "held by a forbidden name, and there is none": dict(clauses=(*TOY.clauses, ("twice X", FORBIDDEN))),
 }
 
 
@@ -163,6 +174,26 @@ def test_selfcheck_accepts_a_sound_question():
 @pytest.mark.parametrize("complaint", BROKEN_SETS)
 def test_selfcheck_finds(complaint):
     assert any(complaint in text for text in toy_problems(**BROKEN_SETS[complaint]))
+
+
+BALANCED = [replace(TOY, printed=i < 2, kind=kind, torch=i == 3)
+            for i, kind in enumerate(("build", "derive", "predict", "repair"))]
+UNBALANCED = {
+    "3 of 12 points are on": [replace(q, printed=i < 3) for i, q in enumerate(BALANCED)],
+    "no question is in PyTorch": [replace(q, torch=False) for q in BALANCED],
+    "one question of kind 'detect'": [replace(q, kind="detect") if i < 2 else q for i, q in enumerate(BALANCED)],
+    "at least four kinds": [replace(q, kind="build") for q in BALANCED],
+    "part 1 takes 80 minutes": [replace(q, minutes=20) for q in BALANCED],
+}
+
+
+def test_a_balanced_set_is_accepted():
+    assert list(balance(BALANCED)) == []
+
+
+@pytest.mark.parametrize("complaint", UNBALANCED)
+def test_an_unbalanced_set_is_found(complaint):
+    assert any(complaint in text for text in balance(UNBALANCED[complaint]))
 
 
 def test_cases_are_the_same_every_time_and_differ_by_key():
@@ -1031,7 +1062,7 @@ def test_unknown_exercises_are_answered_with_a_list():
             wrong()
     with pytest.raises(ValueError, match="give the id"):
         check(3.0)
-    with pytest.raises(ValueError, match="the sets are 00, 02"):
+    with pytest.raises(ValueError, match="the sets are 00, 01, 02"):
         summary("77")
 
 

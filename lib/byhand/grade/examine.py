@@ -60,10 +60,11 @@ class Report:
         return {"text/plain": repr(self), "text/html": page(_lines(self))}
 
 
-def examine(question, answer, expected, cases=None, key=DISPLAY, order=None):
+def examine(question, answer, expected, cases=None, key=DISPLAY, order=None, seen=None):
     """Run the cases; `expected(case)` gives the right arrays.  A failed case spares those that need it, and the open
     ones that guard it.  The order is drawn anew, or from the seed `order`: an answer cannot know which case it meets.
     What is said does not depend on it: where one case meets the limit of time, none that stands after it counts.
+    `seen` is a dict that keeps what the mutants gave under this key, for who examines many answers.
     """
     cases = question.public if cases is None else cases
     ran, failed, heard = {}, {}, Heard()  # failed: the case to mend first, by the name of each that went wrong
@@ -89,7 +90,7 @@ def examine(question, answer, expected, cases=None, key=DISPLAY, order=None):
         heard.say([case.name for case in cases])
     failed |= {case.name: cases[end].name for case in cases[end + 1 :]}
     ran = {case.name: ran[case.name] for case in cases[: end + 1] if case.name in ran}
-    known = _known_mistakes(question, list(ran.values()), expected) if failed else {}
+    known = _known_mistakes(question, list(ran.values()), expected, {} if seen is None else seen) if failed else {}
     return tuple(
         Outcome(case, ran[case.name][1], given=_shapes(ran[case.name][3]), **known.get(case.name, {}))
         if case.name in ran else Outcome(case, Verdict("not run", failed[case.name]))
@@ -112,12 +113,17 @@ def _an_order(cases, rng):
     return ordered
 
 
-def _known_mistakes(question, results, expected):
+def _known_mistakes(question, results, expected, seen):
     """By case, the known mistake that gives the same answer, or the two that give it together."""
     if all(verdict.kind in ("ok", "error", "late", "not attempted", "nothing") for _, verdict, _, _ in results):
         return {}
     cases, verdicts, mine, inputs = zip(*((c, v, r, i) for c, v, r, i in results), strict=True)
-    theirs = [[finish(question, i, run(m.function, i, question)) for i in inputs] for m in question.mutants]
+    theirs = []
+    for m in question.mutants:
+        for case, given in zip(cases, inputs, strict=True):
+            if (m.name, case.name) not in seen:
+                seen[m.name, case.name] = finish(question, given, run(m.function, given, question))
+        theirs.append([seen[m.name, case.name] for case in cases])
     found = {}
     for c, hit in enumerate(recognise(question, cases, mine, theirs, verdicts)):
         if hit is not None:

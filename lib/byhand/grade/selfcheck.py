@@ -184,13 +184,13 @@ def _separation(question, reference, stored, key):
     if score(question, outcomes) != question.points or not all(o.verdict.ok for o in outcomes):
         yield f"the reference does not get full marks{at}"
     free = [replace(case, needs=(), open=False) for case in question.cases]  # every case is to be judged by itself
-    caught = {}
+    caught, seen = {}, {}
     for mutant in question.mutants:
-        alone = examine(question, mutant.function, expected, free, key)
+        alone = examine(question, mutant.function, expected, free, key, seen=seen)
         caught[mutant.name] = {o.case.name for o in alone if not o.verdict.ok}
         for name in set(mutant.caught_by) - caught[mutant.name]:
             yield f"mutant '{mutant.name}' passes the case '{name}'{at}"
-        outcomes = examine(question, mutant.function, expected, question.public, key)
+        outcomes = examine(question, mutant.function, expected, question.public, key, seen=seen)
         if score(question, outcomes) == question.points:
             yield f"mutant '{mutant.name}' loses no marks{at}"
         heard = [o.mutant.name for o in outcomes if o.mutant]
