@@ -155,7 +155,7 @@ def test_hours_are_those_of_the_pages():
     minutes = {int(p.name[:2]): stated(p) for p in BOOK.glob("[0-9][0-9]_*.ipynb")}
     assert all(practice > 30 for _, practice in minutes.values())
     assert hours_faults(INDEX, minutes) == []
-    assert hours_faults(INDEX, minutes | {4: (60, 200)}) and hours_faults(INDEX, minutes | {4: (100, minutes[4][1])})
+    assert hours_faults(INDEX, minutes | {4: (60, 100)}) and hours_faults(INDEX, minutes | {4: (100, minutes[4][1])})
     assert hours_faults(INDEX.replace("| 1\u00a0+", "| 2\u00a0+"), {n: (60, m) for n, (_, m) in minutes.items()})
 
 
