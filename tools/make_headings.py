@@ -17,7 +17,7 @@ FILE = ROOT / "lib" / "byhand" / "grade" / "headings.py"
 def headings(book=ROOT / "book"):
     """By number: the notebook of the chapter, the heading, and the id of its cell."""
     found = {}
-    for path in sorted(book.glob("[0-9][0-9]_*.ipynb")):
+    for path in [*sorted(book.glob("[0-9][0-9]_*.ipynb")), *book.glob("workshop.ipynb")]:  # it goes on with chapter 0
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "markdown":
                 for heading, number in re.findall(r"^## ((\d+\.\d+) · .*\S)", "".join(cell["source"]), re.MULTILINE):

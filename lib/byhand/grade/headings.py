@@ -127,4 +127,9 @@ HEADINGS = {
     "11.12": ("11_train.ipynb", "11.12 · A loop that can be stopped", "85c0e311"),
     "11.13": ("11_train.ipynb", "11.13 · Experiment: numbers in German", "a2dae76c"),
     "11.14": ("11_train.ipynb", "11.14 · Experiment: a novel, against counting", "17b0b06d"),
+    "0.7": ("workshop.ipynb", "0.7 · Tokens as columns", "c70255ec"),
+    "0.8": ("workshop.ipynb", "0.8 · A shape is a type", "e942e315"),
+    "0.9": ("workshop.ipynb", "0.9 · Trees, caches, and files", "b4bfcaa6"),
+    "0.10": ("workshop.ipynb", "0.10 · Kinks, number formats, and devices", "e686c5bd"),
+    "0.11": ("workshop.ipynb", "0.11 · The experiment again, with a whole block", "f65a8e0c"),
 }
