@@ -17,6 +17,14 @@ def tokens(T, V, eps=0.0, ignored=0, weighted=False, scale=1.0):
     return make
 
 
+def broken_rows(rng):
+    """Ignored tokens whose logits are no numbers at all."""
+    inputs = tokens(6, 5, 0.0, 2)(rng)
+    ignored = np.flatnonzero(inputs["targets"] < 0)
+    inputs["logits"][ignored[0]], inputs["logits"][ignored[1], 2] = np.nan, np.inf
+    return inputs
+
+
 def frequencies(V, y=None):
     def make(rng):
         u = rng.uniform(0.5, 4, size=V)

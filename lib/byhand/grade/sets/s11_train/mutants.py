@@ -41,6 +41,15 @@ def _naive_log(logits):
 
 LOSSES = (
     Mutant(
+        "multiplied by zero",
+        _loss(),
+        "The terms of ignored tokens are multiplied by 0, and 0 times nan or inf is nan: leave these rows out, or put "
+        "numbers "
+        "into them first.",
+        "11.2",
+        ("broken rows",),
+    ),
+    Mutant(
         "mean over all places",
         _loss(share_of=lambda counted, weights: counted * weights / len(weights)),
         "The sum is divided by the number of places: divide by the total weight of the tokens that count.",
