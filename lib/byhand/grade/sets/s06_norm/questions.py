@@ -43,7 +43,7 @@ QUESTIONS = (
     ),
     Question(
         id="06.2",
-        title="⚑ LayerNorm, backward",
+        title="LayerNorm, backward",
         stub=stubs.layer_norm_gradients,
         returns=("dX", "dgamma", "dbeta"),
         minutes=25,
@@ -148,7 +148,7 @@ QUESTIONS = (
     ),
     Question(
         id="06.5",
-        title="⚑ Norms and padding",
+        title="Norms and padding",
         stub=stubs.standardize_real,
         returns=("Y",),
         minutes=15,
@@ -286,7 +286,7 @@ QUESTIONS = (
     ),
     Question(
         id="06.9",
-        title="⚑ Queries and keys with their own norms, backward",
+        title="Queries and keys with their own norms, backward",
         stub=stubs.normed_score_gradients,
         returns=("dQ", "dK", "dgamma_q", "dgamma_k"),
         minutes=20,

@@ -38,7 +38,7 @@ QUESTIONS = (
     ),
     Question(
         id="10.2",
-        title="⚑ The gradient of the memory, on paper first",
+        title="The gradient of the memory, on paper first",
         stub=stubs.memory_gradient,
         returns=("dM", "dY0"),
         minutes=25,
@@ -103,7 +103,7 @@ QUESTIONS = (
     ),
     Question(
         id="10.4",
-        title="⚑ Who asks whom",
+        title="Who asks whom",
         stub=stubs.cross_attention,
         returns=("O", "A"),
         minutes=10,
@@ -313,7 +313,7 @@ QUESTIONS = (
     ),
     Question(
         id="10.10",
-        title="⚑ Write, and read every word once",
+        title="Write, and read every word once",
         stub=stubs.write_with_cache,
         returns=("text", "logits", "no_graph", "read_once"),
         minutes=25,
