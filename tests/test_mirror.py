@@ -49,7 +49,7 @@ OF_TORCH = {name: ["device"] for name in ("causal_mask", "frequencies", "sinusoi
 OF_TORCH |= {name: ["device"] for name in ("batch_pairs", "epoch", "greedy_search", "beam_search")}
 WITH_DROPOUT = ("dropout", "embed", "encoder", "decoder", "encoder_decoder", "translation_loss", "classify", "pretrain",
                 "classifier")  # a generator in NumPy, a mode in torch
-OF_TORCH |= {"init_weights": ["generator"], "stack": ["training"], "flash_attention": ["return_lse"]}
+OF_TORCH |= {"init_weights": ["rng"], "stack": ["training"], "flash_attention": ["return_lse"]}
 OF_TORCH |= {name: ["training"] for name in WITH_DROPOUT}
 OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
 OF_NUMPY |= {name: ["rng"] for name in WITH_DROPOUT}

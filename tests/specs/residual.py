@@ -145,8 +145,8 @@ def weights_have_the_stated_deviation(module):
             assert W.dtype == np.float32 and module.init_weights(rng(), 2, 3, dtype=np.float64).dtype == np.float64
             same(W, module.init_weights(rng(), 300, 200, scheme, 6), "two draws from one seed")
         else:
-            W = module.init_weights(300, 200, scheme, layers=6, generator=torch.Generator().manual_seed(1)).numpy()
-            again = module.init_weights(300, 200, scheme, layers=6, generator=torch.Generator().manual_seed(1))
+            W = module.init_weights(300, 200, scheme, layers=6, rng=torch.Generator().manual_seed(1)).numpy()
+            again = module.init_weights(300, 200, scheme, layers=6, rng=torch.Generator().manual_seed(1))
             same(W, again, "two draws from one seed")
         assert W.shape == (300, 200)
         near(W.std() / std, 1, f"deviation of {scheme}", 0.02)
@@ -306,7 +306,7 @@ WRONG = [
     M("pt.residual.init_weights", "invariant", "init: widths exchanged",
       "init_std(scheme, d_in, d_out, layers)", "init_std(scheme, d_out, d_in, layers)"),
     M("pt.residual.init_weights", "invariant", "init: the generator not used",
-      "generator=generator)", "generator=None)"),
+      "generator=rng)", "generator=None)"),
     M("pt.residual.residual", "invariant", "whatever is true is a flag",
       "norm_first: bool = True,", "norm_first=True,"),
 ]

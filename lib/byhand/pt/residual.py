@@ -40,8 +40,8 @@ def residual(
 
 @checked
 def init_weights(
-    d_in: Size, d_out: Size, scheme: Scheme = "lecun", layers: Size = 1, generator: torch.Generator | None = None
+    d_in: Size, d_out: Size, scheme: Scheme = "lecun", layers: Size = 1, rng: torch.Generator | None = None
 ) -> Float[Tensor, "d_in d_out"]:
     """Normal weights of a stated standard deviation; the schemes are those of the NumPy half."""
     std = init_std(scheme, d_in, d_out, layers)
-    return torch.randn(d_in, d_out, generator=generator) * std
+    return torch.randn(d_in, d_out, generator=rng) * std
