@@ -59,4 +59,4 @@ def test_pages_are_kept_when_asked_on_linux_with_glibc():
     glibc = sys.platform == "linux" and bool(os.confstr("CS_GNU_LIBC_VERSION"))
     plain, imported = page_faults(), page_faults("import byhand.np")
     kept = page_faults("from byhand.np._memory import keep_memory", "keep_memory()")
-    assert (20 * kept < plain) is glibc and 2 * imported > plain
+    assert (20 * kept < min(plain, imported)) is glibc  # huge pages make all three numbers small, and none of them 0

@@ -649,6 +649,7 @@ CRASHES = {  # the line that fails, and what is said about it
     "Z = X.reshape(1, 3, 4)\n    return Z @ Z.T": "With more than two axes .T turns all of them round; .mT exchanges",
     "return (X * 2) @ (X -\n        y)": "X * 2 @ (X - y) was given shapes (3, 4) and (3, 4)",
     "i = np.arange(2)\n    np.add.at(X, i, X)": "np.add.at was given places of shape (2,) in an array of shape (3, 4)",
+    "return np.einsum('...i,...j->ij', X, X), y": "np.einsum does not sum over the axes under ... when",
     "return X.reshape(5, 2), y": "cannot reshape array of size 12 into shape (5,2)",
 }
 

@@ -313,6 +313,9 @@ def about_crash(error, frame, lasti):
     if type(error) is not ValueError:
         return ""
     message = str(error)
+    if "einstein sum" in message and "ellipsis" in message:
+        return ("np.einsum does not sum over the axes under ... when the result leaves them out; reshape them into one "
+                "axis first, or give each a letter.")
     if "not broadcastable to correct shape" in message:
         return _about_at(_node_at(frame, lasti), frame)
     product = "matmul" in message or "not aligned" in message or "gufunc signature" in message

@@ -66,7 +66,8 @@ def judge(question, case, result, expected):
         return Verdict("changed", f"your function changed its input {names} in place; work on a copy")
     for name, array, right in looked:
         if verdict := _numbers(name, array, right, case, question.labels):
-            remark = "" if question.labels else swapped or about_numbers(name, array, right)
+            about = "" if question.labels else about_numbers(name, array, right)
+            remark = swapped or (f"{name}: {about}" if about and len(looked) > 1 else about)
             return replace(verdict, remark=" ".join(filter(None, (remark, _others(looked, case, question.labels)))))
     return Verdict("ok")
 

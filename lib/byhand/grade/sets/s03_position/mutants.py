@@ -154,6 +154,10 @@ def _from_one(X, p, base, sign=1.0):
     return turned(X, p + 1, base, sign)
 
 
+def _half_exponent(X, p, base, sign=1.0):
+    return turned(X, p, base**0.5, sign)  # base^(−r/d) in place of base^(−2r/d)
+
+
 def _both(f):
     return _turns(f, lambda dY, p, base: f(dY, p, base, -1.0))
 
@@ -161,6 +165,14 @@ def _both(f):
 ROTATIONS = ("forward", "backward", "heads", "scattered", "far")
 
 TURNS = (
+    Mutant(
+        "no 2 in the exponent",
+        _both(_half_exponent),
+        "The 2 in the exponent is missing: the frequency of pair r is base^(−2r/d). Only the first pair of a row "
+        "does not notice.",
+        "3.3",
+        ("forward", "backward", "heads", "scattered", "far"),
+    ),
     Mutant(
         "forward again",
         _turns(backward=turned),

@@ -905,6 +905,14 @@ ANY = ("without epsilon", *EPSILON)
 
 TWICE = (
     Mutant(
+        "as if every norm gave mean square one",
+        lambda v, eps: (0.0, 0.0, float(1 / (_root(v, eps) * np.sqrt(1 + eps)))),
+        "x̂ is taken to have the mean square 1 exactly: with ε it has v/(v + ε), a little less. So J leaves something "
+        "along x̂, and the second norm divides by less than 1.",
+        "6.4",
+        EPSILON,
+    ),
+    Mutant(
         "one s lost along x̂",
         lambda v, eps: (0.0, float(np.prod([eps / s**2 for s in _once(v, eps)])), float(1 / np.prod(_once(v, eps)))),
         "Along x̂ the factor 1/s in front of the bracket is missing: the bracket leaves ε/s², and J has ε/s³.",

@@ -749,10 +749,22 @@ def _first_tokens(n):
     return causal(n) & (_offsets(lambda n: range(_side(n)))(n) | (np.arange(n) < _side(n)))
 
 
+def _first_of_each_block(n):
+    """The own block, and the first token of every block, which has not heard its block yet."""
+    return causal(n) & (_own_block(n) | (np.arange(n) % _side(n) == 0))
+
+
 _strided = _offsets(lambda n: {*range(_side(n)), *range(0, n, _side(n))})
 ALL_N = ("sixteen", "not a square", "more tokens", "other sizes")
 
 TWO_STEPS = (
+    Mutant(
+        "first of every block",
+        _first_of_each_block,
+        "Of every earlier block the first token is heard, and it has heard nobody of its block: the last one has.",
+        "8.2",
+        ALL_N,
+    ),
     Mutant(
         "a window",
         _offsets(lambda n: range(int(2 * np.sqrt(n)))),
