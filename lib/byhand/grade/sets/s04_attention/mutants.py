@@ -725,6 +725,14 @@ def _columns_alone(Q, K, A, d_model):
     })(Q, K, A, d_model)
 
 
+def _rows_for_width(Q, K, A, d_model):
+    return _nearest({
+        "correct": lambda d_k, d_model: math.sqrt(len(Q)), "no scale": lambda d_k, d_model: 1,
+        "divided by d_k": lambda d_k, d_model: len(Q),
+        "divided by sqrt(d_model)": lambda d_k, d_model: math.sqrt(d_model),
+    })(Q, K, A, d_model)
+
+
 def _reads_columns(Q, K, A, d_model):
     faults = {
         "no scale": lambda d_k, d_model: 1,
@@ -738,6 +746,13 @@ def _reads_columns(Q, K, A, d_model):
 
 
 DETECTIVES = (
+    Mutant(
+        "queries counted for the width",
+        _rows_for_width,
+        "d_k is taken as the number of queries, the rows of Q: it is their width, the number of its columns.",
+        "4.2",
+        ("one is innocent",),
+    ),
     Mutant(
         "columns that sum to one",
         _columns_alone,

@@ -227,7 +227,7 @@ QUESTIONS = (
             "absolute difference from A as the key.",
         ),
         cases=(
-            Case("four exhibits", cases.exhibits(4, 6, 4, 32, False), "four matrices, a fault in each", 4),
+            Case("four exhibits", cases.exhibits(5, 6, 4, 32, False), "four matrices, a fault in each", 4),
             Case("one is innocent", cases.exhibits(5, 3, 9, 27, True), "five matrices, one of them correct", 1),
             Case("square", cases.exhibits(6, 6, 5, 40, True), "as many queries as keys",
                  guards="one is innocent", open=True),
