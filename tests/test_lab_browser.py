@@ -1,4 +1,5 @@
-"""A problem set in JupyterLab, as a learner meets it: a wrong answer, its message, the mended one, the solution."""
+"""A problem set in JupyterLab, as a learner does it: a wrong answer, its message, the mended one, the solution, and
+then all the others to full marks."""
 
 import contextlib
 import hashlib
@@ -18,6 +19,7 @@ from browser import browser, visitor
 from byhand.grade.headings import HEADINGS
 from byhand.grade.learner import find
 from byhand.grade.memory import Record
+from byhand.grade.sets import questions_of
 from byhand.grade.solutions import code_of, solutions_of
 
 pytestmark = pytest.mark.browser
@@ -175,6 +177,18 @@ def works_through(learner):
     assert question.title in shown.inner_text() and shown.locator("mjx-merror, [data-mjx-error]").count() == 0
 
 
+def the_whole_set_is_done(learner):
+    """Each question answered, run and checked; the last cell adds them up."""
+    questions = questions_of("04")
+    for question in questions:
+        stub, check = learner.cell(f"def {question.name}("), learner.cell(f"check({question.name})")
+        learner.write(stub, code_of(solutions_of("04")[question.id]))
+        learner.run(stub)
+        learner.run(check).get_by_text(f"{question.points} / {question.points} points").wait_for()
+    total = sum(question.points for question in questions)
+    learner.run(learner.cell('summary("04")')).get_by_text(f"total {total} / {total}").wait_for()
+
+
 def the_link_leads_to_its_section(learner):
     question = find(ID)
     learner.write(learner.cell(f"def {question.name}("), WRONG)
@@ -205,8 +219,10 @@ def test_a_problem_set_in_jupyterlab(folder):
     with lab(folder, THEMES["light"]) as address, browser() as chrome, visitor(chrome, address) as page:
         learner = Learner(page, address, f"exercises/{SET}")
         works_through(learner)
+        the_whole_set_is_done(learner)
         the_link_leads_to_its_section(learner)
         outside = [text for text in page.found if text.startswith("asks for") and "ws:" not in text]
-    record = kept(folder)[ID]
-    assert (record.points, record.hints, record.tries) == (find(ID).points, 0, 4)
+    records = kept(folder)
+    assert {q: record.points for q, record in records.items()} == {q.id: q.points for q in questions_of("04")}
+    assert (records[ID].hints, records[ID].tries) == (0, 5)
     assert outside == [] and left_running(folder) == []
