@@ -63,9 +63,10 @@ def sleep(end):
 
 
 def swallow(end):
-    while time.monotonic() < end:
+    while True:  # nearly all of the time is spent inside of the try, so that an exception from outside lands there
         try:
-            sum(range(1000))
+            loop(end)
+            return
         except Exception:
             pass
 
