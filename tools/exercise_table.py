@@ -40,7 +40,7 @@ def heading(question):
 
 def in_place(source, new):
     """The text of a cell with its list of parts replaced; None if it has none."""
-    old = re.compile(r"(\| Part \||\*\*Part 1\*\*,).*?(?=\n\n(?!- |\*\*Part)|\Z)", re.DOTALL)
+    old = re.compile(r"\*\*Part 1\*\*,.*?(?=\n\n(?!- |\*\*Part)|\Z)", re.DOTALL)
     return old.sub(lambda _: new, source, count=1) if old.search(source) else None
 
 

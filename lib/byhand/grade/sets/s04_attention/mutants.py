@@ -716,33 +716,29 @@ def _nearest(divisors):
     return function
 
 
+DIVISORS = {
+    "correct": lambda d_k, d_model: math.sqrt(d_k),
+    "no scale": lambda d_k, d_model: 1,
+    "divided by d_k": lambda d_k, d_model: d_k,
+    "divided by sqrt(d_model)": lambda d_k, d_model: math.sqrt(d_model),
+}
+
+
 def _columns_alone(Q, K, A, d_model):
     if np.abs(A.sum(axis=0) - 1).max() < 1e-6:
         return NAMES[1]
-    return _nearest({
-        "correct": lambda d_k, d_model: math.sqrt(d_k), "no scale": lambda d_k, d_model: 1,
-        "divided by d_k": lambda d_k, d_model: d_k, "divided by sqrt(d_model)": lambda d_k, d_model: math.sqrt(d_model),
-    })(Q, K, A, d_model)
+    return _nearest(DIVISORS)(Q, K, A, d_model)
 
 
 def _rows_for_width(Q, K, A, d_model):
-    return _nearest({
-        "correct": lambda d_k, d_model: math.sqrt(len(Q)), "no scale": lambda d_k, d_model: 1,
-        "divided by d_k": lambda d_k, d_model: len(Q),
-        "divided by sqrt(d_model)": lambda d_k, d_model: math.sqrt(d_model),
-    })(Q, K, A, d_model)
+    taken = {name: lambda d_k, d_model, of=of: of(len(Q), d_model) for name, of in DIVISORS.items()}
+    return _nearest(taken)(Q, K, A, d_model)
 
 
 def _reads_columns(Q, K, A, d_model):
-    faults = {
-        "no scale": lambda d_k, d_model: 1,
-        "correct": lambda d_k, d_model: math.sqrt(d_k),
-        "divided by d_k": lambda d_k, d_model: d_k,
-        "divided by sqrt(d_model)": lambda d_k, d_model: math.sqrt(d_model),
-    }
     if np.abs(A.sum(axis=0) - 1).max() > 1e-6:
         return NAMES[1]
-    return _nearest(faults)(K, Q, A.T, d_model)
+    return _nearest(DIVISORS)(K, Q, A.T, d_model)
 
 
 DETECTIVES = (

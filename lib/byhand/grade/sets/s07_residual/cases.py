@@ -152,6 +152,6 @@ def use_droppable(make_droppable, inputs):
         lost = (share.abs() < 1e-9).double().mean().item()
         levels = torch.stack([share.min(), share.max()])
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    shares = (abs(lost - p) < 0.08, abs(lost - (1 - p)) < 0.08, lost in (0, 1))
-    often = {(True, False): 1, (False, True): 0}.get(shares[:2], 1 if shares[0] else 2 if shares[2] else 3)
+    # 1 is right; 0: what should be lost stays; 2: all or none; 3: another share
+    often = 1 if abs(lost - p) < 0.08 else 0 if abs(lost - (1 - p)) < 0.08 else 2 if lost in (0, 1) else 3
     return Y, levels, beside + spread, often, parameters

@@ -1162,14 +1162,19 @@ def _log_softmax(z):
     return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
 
 
-def _score(first=0, end=True, mean=False, base=1.0, stable=True, product=False):
+def _log_after(logits):
+    E = np.exp(logits)
+    return np.log(E / E.sum(axis=-1, keepdims=True))
+
+
+def _log_after_shift(logits):
+    return _log_after(logits - logits.max(axis=-1, keepdims=True))
+
+
+def _score(first=0, end=True, mean=False, base=1.0, logs_of=None, product=False):
     def function(logits, text, eos):
         words = [*text, eos] if end else list(text)
-        if stable is True:
-            logs = _log_softmax(logits)
-        else:
-            E = np.exp(logits if stable is False else logits - logits.max(axis=-1, keepdims=True))
-            logs = np.log(E / E.sum(axis=-1, keepdims=True))
+        logs = (logs_of or _log_softmax)(logits)
         rows = [min(i + first, len(logits) - 1) for i in range(len(words))]
         found = np.array([logs[i, word] for i, word in zip(rows, words, strict=True)])
         total = float(np.log(np.exp(found).prod())) if product else float(found.sum())
@@ -1206,7 +1211,7 @@ SCORES = (
     ),
     Mutant(
         "the fault itself",
-        _score(first=1, end=False, product=True, stable=False),
+        _score(first=1, end=False, product=True, logs_of=_log_after),
         "Each word is looked up in the row that has already read it, and the end is not counted: row i scores the word "
         "after the first i, and the last row scores EOS.",
         "10.5",
@@ -1232,7 +1237,7 @@ SCORES = (
     ),
     Mutant(
         "log of a softmax",
-        _score(stable="softmax first"),
+        _score(logs_of=_log_after_shift),
         "The softmax is taken first and its log after it: a probability that came out as 0 has the log −∞. Subtract "
         "the log of the sum from the scores; no probability is needed.",
         "10.5",
@@ -1249,7 +1254,7 @@ SCORES = (
     ),
     Mutant(
         "exp of raw scores",
-        _score(stable=False),
+        _score(logs_of=_log_after),
         "exp of a large score overflows: take the largest of the row away first.",
         "10.5",
         ("large scores",),
