@@ -743,6 +743,18 @@ def test_overflow_is_told_apart_from_a_quotient_of_zeros():
     assert "No number overflowed: nan came from 0/0" in repr(toy_report(empty))
 
 
+def test_an_array_of_as_many_numbers_as_outputs_unpacks_like_a_tuple():
+    right = REFERENCES["06.6"]
+    assert check("06.6", lambda variance, eps: np.array(right(variance, eps))).passed
+    assert not check("06.6", lambda variance, eps: np.array(right(variance, eps))[::-1]).passed
+    assert "returned one array, expected 3" in repr(check("06.6", lambda *inputs: np.zeros(4)))
+
+
+def test_what_is_said_of_one_of_several_outputs_names_it():
+    text = repr(toy_report(lambda X, y: (4 * X, X.sum(axis=0) + y)))
+    assert "        P: Every number is 2 times the expected one." in text
+
+
 def test_of_several_outputs_the_right_ones_are_named():
     assert "Right: P. Wrong: s." in repr(toy_report(lambda X, y: (2 * X, X.sum(axis=0) * y)))
 
