@@ -74,6 +74,47 @@ def the_novel_is_whole(module):
     assert text.count("\n") == 2_057 and "\n\n" not in text and "Chapter" not in text
 
 
+def the_sentences_have_writers(module):
+    """Each class as large, each writer as one knows him, and no sentence twice under two names."""
+    texts, labels = module.authors()
+    assert len(texts) == len(labels) == 12_000 and np.bincount(labels).tolist() == [3000] * 4
+    known = {"Elizabeth": "austen", "Ahab": "melville", "Jerusalem": "bible", "Congress": "president"}
+    for word, name in known.items():
+        said = labels[[word in text for text in texts]]
+        assert len(said) > 20 and (said == module.AUTHORS.index(name)).mean() > 0.9
+    writers = {}
+    for text, label in zip(texts, labels.tolist(), strict=True):
+        assert writers.setdefault(text, label) == label and text == text.strip() != ""
+    with pytest.raises(ValueError, match="read-only"):
+        labels[0] = 1
+
+
+def the_pairs_are_pairs(module):
+    """Few words a side, each language on its side, sources as listed."""
+    for language, count, english, other in (("de", 16_670, "the", "die"), ("es", 12_367, "the", "de")):
+        rows = module.pairs(language)
+        assert len(rows) == count and module.pairs(language) is rows
+        for side, word in ((1, english), (2, other)):
+            assert all(1 <= len(row[side].split()) <= 13 for row in rows)
+            has = [[word in row[i].lower().split() for row in rows] for i in (1, 2)]
+            assert sum(has[side - 1]) > 10 * sum(has[2 - side])
+    assert len({row.source for row in module.pairs("de")}) == 9 and module.pairs("es")[0].source == "Genesis 1:1"
+    with pytest.raises(ValueError, match="pairs: language is 'fr', expected 'de' or 'es'"), as_shipped():
+        module.pairs("fr")
+
+
+def the_digits_are_digits(module):
+    """Between 0 and 1, ten classes, and the nearest mean image names nine of ten."""
+    images, labels = module.digits()
+    assert images.shape == (1797, 8, 8) and images.dtype == np.float32 and labels.dtype == np.int64
+    assert (images.min(), images.max()) == (0, 1) and np.bincount(labels).min() > 170 and labels.max() == 9
+    flat = images.reshape(1797, 64)
+    means = np.stack([flat[labels == k].mean(axis=0) for k in range(10)])
+    assert (((flat[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) == labels).mean() > 0.85
+    with pytest.raises(ValueError, match="read-only"):
+        images[0] = 0
+
+
 SAID = {0: ("zero", "null"), 1: ("one", "eins"), 12: ("twelve", "zwölf"), 21: ("twenty-one", "einundzwanzig"),
         40: ("forty", "vierzig"), 100: ("one hundred", "einhundert"), 101: ("one hundred and one", "einhunderteins"),
         342: ("three hundred and forty-two", "dreihundertzweiundvierzig"), 1000: ("one thousand", "eintausend"),
@@ -104,7 +145,8 @@ def other_numbers_are_refused(module):
 def damaged_copies_are_refused(module):
     """Each loader, of a copy with one bit changed or the end cut off: the file is named, and the other sets load."""
     r = np.random.default_rng(0)
-    sets = {"glove": "glove_subset.npz", "senses": "senses.tsv", "novel": "prose_pride_and_prejudice.txt.xz"}
+    sets = {"glove": "glove_subset.npz", "senses": "senses.tsv", "novel": "prose_pride_and_prejudice.txt.xz",
+            "authors": "authors.tsv.gz"}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("BYHAND_DATA", folder)
         for load, name in sets.items():
@@ -183,7 +225,8 @@ def the_folder_can_be_named(module):
 
 
 PROPERTIES = [glove_is_whole, glove_cannot_be_changed, words_and_vectors_belong_together, rows_come_in_the_order_asked,
-              an_unknown_word_is_named, sixty_sentences, the_novel_is_whole, numbers_are_said_right,
+              an_unknown_word_is_named, sixty_sentences, the_novel_is_whole, the_sentences_have_writers,
+              the_pairs_are_pairs, the_digits_are_digits, numbers_are_said_right,
               other_numbers_are_refused, the_folder_can_be_named, damaged_copies_are_refused, windows_are_of_the_text,
               windows_start_everywhere, windows_of_a_file_are_read_alone, wrong_windows_are_refused]
 
@@ -205,7 +248,7 @@ def test_nothing_comes_from_elsewhere(monkeypatch):
 
 # Wrong loaders, kept: the property that finds it, and the edit.
 WRONG = [
-    (glove_is_whole, ".astype(np.float32)", ".astype(np.float64)"),
+    (glove_is_whole, '["vectors"].astype(np.float32)', '["vectors"].astype(np.float64)'),
     (glove_is_whole, '.split("\\n"))', '.split())[1:]'),
     (glove_cannot_be_changed, "    vectors.flags.writeable = False\n", ""),
     (glove_cannot_be_changed, "@functools.cache\ndef glove", "def glove"),
@@ -222,6 +265,12 @@ WRONG = [
     (the_novel_is_whole, 'txt.xz")).decode()', 'txt.xz")).decode().strip()'),
     (the_novel_is_whole, 'txt.xz")).decode()', 'txt.xz"))'),
     (the_novel_is_whole, "@functools.cache\ndef novel", "def novel"),
+    (the_sentences_have_writers, "AUTHORS.index(name) for", "sorted(AUTHORS).index(name) for"),
+    (the_sentences_have_writers, "tuple(text for _, text in rows)", "tuple(sorted(text for _, text in rows))"),
+    (the_pairs_are_pairs, "tuple(Pair(*row)", "tuple(Pair(row[0], row[2], row[1])"),
+    (the_pairs_are_pairs, "if language not in PAIRS:", "if False:"),
+    (the_digits_are_digits, "found.images / 16", "found.images / 8"),
+    (the_digits_are_digits, "found.target.astype(np.int64)", "np.roll(found.target, 1).astype(np.int64)"),
     (numbers_are_said_right, '"ein" if n == 1 and not last else GERMAN[n]', "GERMAN[n]"),
     (numbers_are_said_right, "_german(units, False)", "_german(units)"),
     (numbers_are_said_right, '" and " if low < 100 else " "', '" and "'),
@@ -232,7 +281,7 @@ WRONG = [
     (the_folder_can_be_named, "if not folder.is_dir():", "if False:"),
     (damaged_copies_are_refused, "if hashlib.sha256(data).hexdigest() != SHA256[name]:", "if False:"),
     (damaged_copies_are_refused, 'data.replace(b"\\r\\n", b"\\n")', "data"),
-    (windows_are_of_the_text, ".astype(np.int64)", ""),
+    (windows_are_of_the_text, "n + 1)]).astype(np.int64)", "n + 1)])"),
     (windows_are_of_the_text, "rows[:, 1:]", "rows[:, :-1]"),
     (windows_are_of_the_text, "rng.integers(", "np.random.default_rng().integers("),
     (windows_start_everywhere, "len(ids) - n, size", "len(ids) - n - 1, size"),

@@ -3,13 +3,15 @@
 And random windows of a text of one's own.
 """
 
+import csv
 import functools
+import gzip
 import hashlib
 import io
 import lzma
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int64, Integer
@@ -32,7 +34,12 @@ SHA256 = {  # of each file, line ends as Unix has them
     "glove_subset.npz": "2befa9189367248d1ea826b82d0b699c276c8a8dc0bc65070d8c262c914589c8",
     "senses.tsv": "f6315e1a48b98592d0548d83a5bfa3af088d65c61f9a713c61498e331c5713a7",
     "prose_pride_and_prejudice.txt.xz": "75ab4e1eb12e3648bd63293f7e1d14605f2f525e09bbe9c559669c05d3822df2",
+    "authors.tsv.gz": "c6850b05cf2a6bbc37d5adacf1e2b85ccf159e9a4af778f2e43b3ae305577814",
+    "en_de_ui_short.tsv.gz": "5ebf1bc3cb53f2675e9d24be0e0bddc9b9051e7619c480e5199b11c8ae72787f",
+    "en_es_short.tsv.gz": "75230daf74a517c46f48693df1685fdec92e70ce404c6d69b5c5b1d6276d9903",
 }
+AUTHORS = ("austen", "melville", "bible", "president")  # the classes 0 to 3 of `authors`
+PAIRS = {"de": "en_de_ui_short.tsv.gz", "es": "en_es_short.tsv.gz"}
 
 
 def _read(name: str) -> bytes:
@@ -139,6 +146,57 @@ def _german(n: int, last: bool = True) -> str:
 def novel() -> str:
     """Jane Austen, Pride and Prejudice (1813): 680,738 characters, all of them ASCII, one paragraph a line."""
     return lzma.decompress(_read("prose_pride_and_prejudice.txt.xz")).decode()
+
+
+class Labelled(NamedTuple):
+    texts: tuple[str, ...]
+    labels: Array  # (len(texts),), int64, read-only: the places of the writers in AUTHORS
+
+
+@functools.cache
+def authors() -> Labelled:
+    """12,000 sentences, 3,000 by each of four writers: Austen, Melville, an English Bible, presidents."""
+    rows = _table("authors.tsv.gz")
+    labels = np.array([AUTHORS.index(name) for name, _ in rows])
+    labels.flags.writeable = False
+    return Labelled(tuple(text for _, text in rows), labels)
+
+
+class Pair(NamedTuple):
+    source: str  # the program, or the verse, that it is from
+    english: str
+    other: str  # the same in the other language
+
+
+@functools.cache
+def pairs(language: Literal["de", "es"]) -> tuple[Pair, ...]:
+    """Real sentence pairs of 2 to 12 words: 16,670 English–German of the faces of programs, 12,367 English–Spanish
+    of clauses from two Bibles (after the World English Bible and Reina-Valera 1909)."""
+    if language not in PAIRS:
+        raise ValueError(f"pairs: language is {language!r}, expected 'de' or 'es'")
+    return tuple(Pair(*row) for row in _table(PAIRS[language]))
+
+
+class Digits(NamedTuple):
+    images: Array  # (1797, 8, 8), float32 from 0 to 1, read-only
+    labels: Array  # (1797,), int64, read-only
+
+
+@functools.cache
+def digits() -> Digits:
+    """Hand-written digits of 43 people, 8 × 8 (Alpaydin and Kaynak 1998), as scikit-learn brings them along."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    images, labels = (found.images / 16).astype(np.float32), found.target.astype(np.int64)
+    images.flags.writeable = labels.flags.writeable = False
+    return Digits(images, labels)
+
+
+def _table(name: str) -> list[list[str]]:
+    """The rows of a compressed table."""
+    lines = gzip.decompress(_read(name)).decode().splitlines()
+    return list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 @checked
