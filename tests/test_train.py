@@ -104,7 +104,12 @@ def main_learns_a_text(module):
         assert found.history["evaluation"][-1] < 0.3 < 2 < found.history["loss"][0]
         same(found.history["evaluated_at"], [20, 40, 60])
         best = found.history["evaluation"].min() / np.log(2)
-        assert out.getvalue() == f"step 60: loss {found.history['loss'][-1]:.4f}, held out {best:.4f} bits\n"
+        said = f"step 60: loss {found.history['loss'][-1]:.4f}, held out {best:.4f} bits\n"
+        assert out.getvalue() == f"{sum(x.size for x in tree.flatten(found.params).values())} parameters, 1920 tokens in 1 process\n{said}"
+        summary = json.loads(Path(f"{folder}/run/summary.json").read_text())
+        assert summary["settings"]["rate"] == 0.02 and summary["settings"]["bf16"] is False and summary["steps"] == 60
+        near(summary["held_out"], best * np.log(2))
+        assert (summary["held_out_at_step"], summary["letters"], summary["processes"]) == (20 * (1 + int(np.argmin(found.history["evaluation"]))), 10, 1)
         equal(module.main([*flags, "--steps=60"]).params, found.params)
         saved = load_checkpoint(f"{folder}/run")
         assert saved.step == 60 and saved.meta["config"]["model"]["d"] == 16 and saved.meta["config"]["seed"] == 3

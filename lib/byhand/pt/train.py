@@ -1,10 +1,10 @@
 """Chapter 11: the same step and loop in PyTorch: autocast to bfloat16, torch.compile, one process or many.
 
 `torchrun --nproc-per-node=2 -m byhand.pt.train --text book.txt --folder runs/book` trains a small decoder in two
-processes: each takes its share of every batch, and DistributedDataParallel brings the gradients together.
+processes: each takes its share of every batch, and DistributedDataParallel brings the gradients together. What is not
+in flags may stand in a TOML file (`--config run.toml`); at the end the folder has a summary.json.
 """
 
-import argparse
 import hashlib
 import os
 from collections.abc import Callable
@@ -24,14 +24,16 @@ from byhand.check import Index, NonNegative, Positive, Size, checked, not_empty,
 from byhand.check.numbers import kind_of
 from byhand.config import ModelConfig
 from byhand.io.checkpoint import InterruptsHeld
+from byhand.io.job import read_job, write_summary
 from byhand.io.run import History, Progress, Run, RunFolder, settings
 from byhand.np.optim import EXEMPT, Betas, warmup_cosine
 from byhand.pt.loss import bits, cross_entropy
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw, load_optimizer_state, optimizer_state, set_lr
 
-FLAGS = {"steps": 500, "batch": 32, "micro": 1, "context": 64, "width": 64, "heads": 4, "layers": 2, "every": 100,
-         "seed": 0, "rate": 3e-3, "dropout": 0.0}
+NUMBERS = {"steps": 500, "batch": 32, "micro": 1, "context": 64, "width": 64, "heads": 4, "layers": 2, "every": 100,
+           "seed": 0, "rate": 3e-3, "dropout": 0.0}
+SWITCHES = {"bf16": "autocast to bfloat16", "compile": "torch.compile the model"}
 
 
 @checked
@@ -189,14 +191,7 @@ def _autocast(module, dtype):
 
 def main(arguments: list[str] | None = None) -> Run:
     """Train a small decoder on the characters of a text; under torchrun, in many processes, each with its share."""
-    parser = argparse.ArgumentParser("python -m byhand.pt.train", description=main.__doc__)
-    parser.add_argument("--text", type=Path, required=True, help="a UTF-8 file; its last tenth is held out")
-    parser.add_argument("--folder", type=Path, help="where checkpoints are, and where a run goes on from")
-    for name, value in FLAGS.items():
-        parser.add_argument(f"--{name}", type=type(value), default=value, help="default %(default)s")
-    parser.add_argument("--bf16", action="store_true")
-    parser.add_argument("--compile", action="store_true")
-    a = parser.parse_args(arguments)
+    a = read_job("python -m byhand.pt.train", main.__doc__, NUMBERS, SWITCHES, arguments)
     if many := "LOCAL_RANK" in os.environ:  # set by torchrun
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
@@ -206,8 +201,8 @@ def main(arguments: list[str] | None = None) -> Run:
     letters, ids = np.unique(list(text), return_inverse=True)
     learn, held = np.split(ids, [len(text) * 9 // 10])
     if len(held) <= a.context or a.batch % (world * a.micro):
-        parser.error(f"{len(held)} characters are held out and batch is {a.batch}, expected more than context, "
-                     f"{a.context}, and a multiple of processes × micro-batches, {world} × {a.micro}")
+        a.parser.error(f"{len(held)} characters are held out and batch is {a.batch}, expected more than context, "
+                       f"{a.context}, and a multiple of processes × micro-batches, {world} × {a.micro}")
     config = ModelConfig("decoder", len(letters), a.width, a.heads, a.layers, n_max=a.context, position="rope",
                          p=a.dropout)
     module = Decoder(config, np.random.default_rng(a.seed)).to(pt.device())
@@ -228,8 +223,13 @@ def main(arguments: list[str] | None = None) -> Run:
                 seed=a.seed, evaluate=lambda module: loss_fn(module, test)[0], evaluate_every=a.every, folder=a.folder,
                 save_every=a.every, config=same, autocast=torch.bfloat16 if a.bf16 else None, compile=a.compile)
     if rank == 0:
+        size, tokens = sum(p.numel() for p in module.parameters()), a.steps * a.batch * a.context
+        write_summary(a, run.history, {
+            "parameters": size, "letters": len(letters), "tokens": tokens, "processes": world,
+            "device": pt.device().type, "torch": torch.__version__})
         best = bits(run.history["evaluation"].min(initial=np.inf))
-        print(f"step {len(run.history['loss'])}: loss {run.history['loss'][-1]:.4f}, held out {best:.4f} bits")
+        print(f"{size} parameters, {tokens} tokens in {world} process{'es' * (world > 1)}\n"
+              f"step {len(run.history['loss'])}: loss {run.history['loss'][-1]:.4f}, held out {best:.4f} bits")
     if many:
         dist.destroy_process_group()
     return run
