@@ -94,7 +94,7 @@ def places(app):
     """The address of each written chapter, "4", and of each numbered section, "4.10", wherever a chapter goes on."""
     found = {}
     for name in app.env.found_docs:
-        if chapter := re.fullmatch(r"book/(?:(\d\d)_\w+|workshop)", name):
+        if chapter := re.fullmatch(r"book/(?:(\d\d)_\w+|workshop|runs)", name):
             if chapter[1]:
                 found[str(int(chapter[1]))] = name, ""
             for entry in app.env.tocs[name].findall(nodes.reference):

@@ -260,7 +260,7 @@ def no_widget_state(nb, name):
 # ---------------------------------------------------------------- titles, equations, exercises
 
 
-CONTINUES = {"workshop": 0}  # a page that goes on with the sections and equations of a chapter
+CONTINUES = {"workshop": 0, "runs": 11}  # a page that goes on with the sections and equations of a chapter
 
 
 def chapter_of(name):

@@ -1,7 +1,7 @@
 """The rules of a chapter as its reader meets it: narrow, short, the idea open and the apparatus one fold away.
 
 As in notebook_rules.py a rule is a function (notebook, name) -> list of complaints. These hold for chapters, for the
-start page and the workshop; problem sets keep the width only.
+start page, the workshop and the runs; problem sets keep the width only.
 
 Folded is: a code cell with the tag hide-cell or hide-input, the output of one with hide-cell or hide-output, and in
 Markdown whatever stands between <details> and </details>.
@@ -22,7 +22,7 @@ EVERYWHERE = {"gradcheck", "linear", "tree", "show", "data", "grade", "config", 
 
 
 def is_chapter(name):
-    return "/" not in name and bool(re.match(r"\d\d_|start|workshop", name))
+    return "/" not in name and bool(re.match(r"\d\d_|start|workshop|runs", name))
 
 
 def tagged(cell, *tags):

@@ -172,7 +172,7 @@ WRONG = [
     ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
     ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),
     ("4.10 is read as chapter 4", sections_lead_to_their_place, "{NUMBER.pattern}\"\n", r"\d+" + '"\n'),
-    ("where a chapter goes on is unknown", sections_lead_to_their_place, "|workshop)", "|nowhere)"),
+    ("where a chapter goes on is unknown", sections_lead_to_their_place, "|workshop|", "|nowhere|"),
     ("a link to two sections leads to the last", a_link_that_names_a_section_goes_there,
      "number is numbers[0] and ", ""),
     ("links lose their place", a_link_that_names_a_section_goes_there, 'link["refuri"] = uri(to)', "pass"),

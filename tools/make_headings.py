@@ -13,11 +13,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "lib" / "byhand" / "grade" / "headings.py"
 
+GO_ON = ("workshop", "runs")  # pages that go on with chapters 0 and 11
+
 
 def headings(book=ROOT / "book"):
     """By number: the notebook of the chapter, the heading, and the id of its cell."""
     found = {}
-    for path in [*sorted(book.glob("[0-9][0-9]_*.ipynb")), *book.glob("workshop.ipynb")]:  # it goes on with chapter 0
+    for path in [*sorted(book.glob("[0-9][0-9]_*.ipynb")), *(book / f"{name}.ipynb" for name in GO_ON)]:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "markdown":
                 for heading, number in re.findall(r"^## ((\d+\.\d+) · .*\S)", "".join(cell["source"]), re.MULTILINE):

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = ["test_mirror.py", "test_book.py", "test_notebooks.py", "test_grade.py"]  # a row for each chapter, stem, page
 SLOW = {"11": "trains three models for more than two minutes"}  # notebooks that are run only when asked for
 
-GOES_ON = {"00": ["book/workshop.ipynb"]}  # pages that go on with a chapter
+GOES_ON = {"00": ["book/workshop.ipynb"], "11": ["book/runs.ipynb"]}  # pages that go on with a chapter
 
 
 def stems_of(chapter, text):

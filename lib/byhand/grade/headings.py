@@ -132,4 +132,7 @@ HEADINGS = {
     "0.9": ("workshop.ipynb", "0.9 · Trees, caches, and files", "b4bfcaa6"),
     "0.10": ("workshop.ipynb", "0.10 · Kinks, number formats, and devices", "e686c5bd"),
     "0.11": ("workshop.ipynb", "0.11 · The experiment again, with a whole block", "f65a8e0c"),
+    "11.15": ("runs.ipynb", "11.15 · Two processes, one step", "16f45952"),
+    "11.16": ("runs.ipynb", "11.16 · A command, a file, a summary", "398e3ce0"),
+    "11.17": ("runs.ipynb", "11.17 · Killed, and nothing lost", "544d20a4"),
 }
