@@ -289,7 +289,7 @@ def numbered_sections(nb, name):
     chapter = chapter_of(name)
     prefix = f"{chapter:02}" if chapter is not None and name.startswith("exercises/") else chapter
     found = [n for _, text in prose(nb) for n in re.findall(r"(?m)^##\s+(\d[\d.]*)", text)]
-    first = re.match(r"0\.([2-9]|\d\d)$", found[0]) if name in CONTINUES and found else None
+    first = re.match(r"\d+\.([2-9]|\d\d)$", found[0]) if name in CONTINUES and found else None
     first = int(first[1]) if first else 1
     want = [f"{prefix}.{i}" for i in range(first, first + len(found))] if chapter is not None else []
     return [] if found == want else [f"the sections are numbered {', '.join(found)}; expected {', '.join(want)}"]
