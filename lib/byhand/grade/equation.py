@@ -132,8 +132,10 @@ def which_equation(function: Callable, *arguments: Any, of: str | None = None, *
     top = mine.top or Call(model.__code__, [])  # nothing was traced: compare what is returned
     top.result, top.finished = result, error is None
     rows, remarks = Comparison(name, theirs.top, top, error).report()
-    if error is None and not name.endswith("_"):  # adamw_step_ is there to write into its arguments
-        remarks += [f"It writes into its argument {path}." for path in _written((arguments, options), given, own)]
+    if error is None:  # some are there to write into their arguments: adamw_step_, or what fills a cache
+        meant = _written((arguments, options), (args, named), model)
+        remarks += [f"It writes into its argument {path}." for path in _written((arguments, options), given, own)
+                    if path not in meant]
     return Equations(name, rows, remarks)
 
 
