@@ -19,6 +19,7 @@ from byhand.np import (
     attention,
     block,
     embedding,
+    generate,
     gradcheck,
     linear,
     loss,
@@ -30,6 +31,7 @@ from byhand.np import (
     position,
     recurrent,
     residual,
+    sample,
     softmax,
     train,
 )
@@ -193,6 +195,10 @@ CALLS += [(function, arguments, options) for function, arguments, options in [
     (optim.warmup_linear, (30, 0.2, 20, 90), {}), (optim.warmup_cosine, (30, 0.2, 20, 90), {}),
     (optim._ramp, (30, 50), {}), (optim.clip_by_global_norm, (STEP[1], 0.5), {}),
     (train.train_step, (TREE, STEP[2], [2.0, 3.0], weight_sum, 0.1), {"max_norm": 1.0}),
+    (sample.temperature, (E, 0.7), {}), (sample.top_k, (E, 4), {}), (sample.top_p, (E * 2, 0.7), {}),
+    (sample.sample, (E * 2, rng.random(7)), {}),
+    (generate.decode_forward, (np.array([[1, 2, 3], [4, 1, 0], [5, 2, 6]]), of_model(DECODER), DECODER, generate.init_kv(
+        of_model(DECODER), DECODER, 3, 5, np.array([0, 1, 2]))), {}),
 ]]
 SHOWN = {name: node for path in CHAPTERS for name, node in definitions(whole(path)).items()
          if name in library() and (name.endswith(("_forward", "_backward")) or tagged_lines(library()[name]))

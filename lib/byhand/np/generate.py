@@ -94,10 +94,10 @@ def decode_forward(
     decoder, embedding = _decoder(params, config)
     has_room("decode", ids.shape[1], kv.length, kv.layers[0][0].shape[2])
     columns = np.arange(kv.length, kv.length + ids.shape[1])
-    places = np.maximum(columns - kv.start[:, None], 0)  # where each token stands in its own row
+    places = np.maximum(columns - kv.start[:, None], 0)  # (12.13) where each token stands in its own row
     keys = np.arange(columns[-1] + 1)
     # Up to itself and from the row's first token on; padding sees itself alone, so that it has something to see.
-    mask = (keys <= columns[:, None]) & (keys >= np.minimum(kv.start[:, None], columns)[..., None])
+    mask = (keys <= columns[:, None]) & (keys >= np.minimum(kv.start[:, None], columns)[..., None])  # (12.14)
     with ValuesTrusted():  # every weight is read for every token; the logits are looked at instead
         H = _run(ids, decoder, embedding, config, kv, places, mask, last)
         E, W = embedding["tokens"]["E"], decoder.get("head", {}).get("W")

@@ -19,14 +19,14 @@ UNIT = AtLeast(0), Below(1)  # what a draw lies in
 @checked
 def temperature(logits: Annotated[Float[Array, "*B V"], Logits], T: Positive) -> Float[Array, "*B V"]:
     """logits / T: probabilities to the power 1/T, scaled to sum to one. T below 1 sharpens, above 1 flattens."""
-    return logits / T
+    return logits / T  # (12.8)
 
 
 @checked
 def top_k(logits: Annotated[Float[Array, "*B V"], Logits], k: Size) -> Float[Array, "*B V"]:
     """The k likeliest words stay; of equal ones the first. All stay if there are no more than k."""
     _, rank = _ranked(logits)
-    return np.where(rank < k, logits, -np.inf)
+    return np.where(rank < k, logits, -np.inf)  # (12.10)
 
 
 @checked
@@ -39,7 +39,7 @@ def top_p(logits: Annotated[Float[Array, "*B V"], Logits], p: Mass) -> Float[Arr
         return logits
     order, rank = _ranked(logits)
     mass = np.cumsum(np.take_along_axis(probabilities(logits), order, axis=-1), axis=-1, dtype=np.float64)
-    size = 1 + (mass < p).sum(axis=-1, keepdims=True)
+    size = 1 + (mass < p).sum(axis=-1, keepdims=True)  # (12.11)
     return np.where(rank < size, logits, -np.inf)
 
 
@@ -63,7 +63,7 @@ def sample(
     """The word in whose share of [0, 1) u falls: a draw from `probabilities` when u is uniform."""
     mass = np.cumsum(probabilities(logits), axis=-1, dtype=np.float64)
     share = mass / mass[..., -1:]  # ends in exactly 1, more than any u
-    return np.asarray((share > u[..., None]).argmax(axis=-1))
+    return np.asarray((share > u[..., None]).argmax(axis=-1))  # (12.7)
 
 
 @checked
