@@ -24,6 +24,7 @@ SETS = {
     "09": "s09_block",
     "10": "s10_model",
     "11": "s11_train",
+    "14": "s14_pretrain",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load

@@ -1,0 +1,356 @@
+"""Inputs of the cases, and what runs an answer where a plain call is not enough."""
+
+import math
+
+import numpy as np
+
+from ...model import WrongAnswer, places_of_names
+
+# 14.1
+
+
+def words(shape, V, barred, rate, fates="masked random kept", tempted=0):
+    """Ids in which some are chosen: at least one of each fate that is named, and so many special ones whose draw is
+    below the rate."""
+
+    def make(rng):
+        special = np.zeros(V, bool)
+        special[list(barred)] = True
+        ordinary, size = np.flatnonzero(~special), math.prod(shape)
+        ids, order = rng.choice(ordinary, size=size), rng.permutation(size)
+        choice, fate = rate + (1 - rate) * rng.uniform(0.01, 1, size=size), rng.uniform(size=size)
+        spans = {"masked": (0, 0.8), "random": (0.8, 0.9), "kept": (0.9, 1)}
+        named, places = fates.split(), list(order)
+        hidden = places[: max(3 * len(named), round(rate * size)) if named else 0]
+        for k, at in enumerate(hidden):
+            low, high = spans[named[k % len(named)]]
+            choice[at], fate[at] = rate * rng.uniform(0.02, 0.98), rng.uniform(low + 0.002, high - 0.002)
+        free = places[len(hidden) :]
+        for k, at in enumerate(free[: tempted + 2]):  # special ids, and the draws of some of them would hide them
+            ids[at] = rng.choice(list(barred))
+            if k < tempted:
+                choice[at] = rate * rng.uniform(0.02, 0.98)
+                fate[at] = (0.4, 0.85)[k % 2]
+        arrays = {name: x.reshape(shape) for name, x in
+                  {"choice": choice, "fate": fate, "word": rng.uniform(size=size)}.items()}
+        return {"ids": ids.reshape(shape), "special": special, **arrays, "mask_id": max(barred), "rate": rate}
+
+    return make
+
+
+# 14.2
+
+
+def two(length_a, length_b, n, pad=0):
+    """Two sentences of so many words; [CLS] is 1 and [SEP] is 2."""
+
+    def make(rng):
+        a, b = rng.integers(5, 90, size=length_a), rng.integers(5, 90, size=length_b)
+        return {"a": a, "b": b, "n": n, "cls": 1, "sep": 2, "pad": pad}
+
+    return make
+
+
+# 14.3
+
+
+def corpus(*lengths):
+    """Documents of about these lengths, in another order."""
+
+    def make(rng):
+        found = np.array(lengths) + rng.integers(0, 3, size=len(lengths))
+        return {"lengths": rng.permutation(found)}
+
+    return make
+
+
+# 14.4
+
+
+def tied(shape, V, d, hidden, repeated=False):
+    """So many hidden places; the words are all different, or two of them stand everywhere."""
+
+    def make(rng):
+        *lead, n = shape
+        size = math.prod(shape)
+        inputs = rng.permutation(V)[:size] if not repeated else rng.integers(2, size=size)
+        y = np.full(size, -1)
+        places = rng.permutation(size)[:hidden]
+        y[places] = rng.permutation(V - 1)[:hidden] if not repeated else rng.integers(2, size=hidden)
+        mix = rng.uniform(0.1, 1, size=(*lead, n, n))
+        return {"E": rng.normal(size=(V, d)), "W": rng.normal(size=(d, d)),
+                "mix": mix / mix.sum(axis=-1, keepdims=True), "inputs": inputs.reshape(shape),
+                "targets": y.reshape(shape)}
+
+    return make
+
+
+def uneven(rng):
+    """Three sequences with one, four and two hidden words."""
+    inputs = tied((3, 5), 9, 4, 3, repeated=True)(rng)
+    y = np.full((3, 5), -1)
+    for row, count in zip(y, (1, 4, 2), strict=True):
+        row[rng.permutation(5)[:count]] = rng.integers(8, size=count)
+    return inputs | {"inputs": rng.integers(9, size=(3, 5)), "targets": y}
+
+
+# 14.5
+
+
+LEAVES = ("attention.W_q", "attention.W_o", "ffn.W_1", "ffn.b_1", "norm_1.gamma")
+
+
+def model_paths(blocks, shuffled=True, some=3):
+    """Names of a classifier over an encoder, with so many of each block."""
+
+    def make(rng):
+        paths = ["encoder.embedding.tokens.E", "encoder.embedding.positions.P", "encoder.embedding.norm.gamma"]
+        for k in range(blocks):
+            paths += [f"encoder.blocks.{k}.{leaf}" for leaf in LEAVES[:some]]
+        paths += ["encoder.norm.gamma", "pool.W", "pool.b", "head.W", "head.b"]
+        if shuffled:
+            paths = [paths[i] for i in rng.permutation(len(paths))]
+        return {"paths": tuple(paths), "blocks": blocks, "lr": round(float(rng.uniform(1e-3, 9e-3)), 4),
+                "share": round(float(rng.uniform(0.02, 0.3)), 3)}
+
+    return make
+
+
+# 14.6
+
+NAMES = ("fair", "test text in train", "label in a word", "one answer for all", "chosen on the test")
+V_REPORT = 60  # ids 1 to 59 are words
+INNOCENT = (
+    "plain", "same words", "one word less", "one word changed", "word of nearly all", "word of the test", "tie",
+    "best on both", "lucky", "nearly one answer", "one class guessed", "twice in train", "marked and in one more",
+)
+GUILTY = ("copied", "copied with another label", "marked 1", "marked 0", "always 1", "always 0", "by the test")
+
+
+def reports(*kinds, sizes=(14, 9, 12, 10, 6)):
+    """A report of each kind, in random order."""
+
+    def make(rng):
+        made = [report(rng, kinds[i], *sizes) for i in rng.permutation(len(kinds))]
+        return {name: np.stack([one[name] for one in made]) for name in made[0]}
+
+    return make
+
+
+def report(rng, kind, N, M, n, m, epochs):
+    """One report: texts, labels, answers and curves, with the flaw or the innocent oddity of this kind."""
+    texts = [[int(w) for w in rng.integers(3, V_REPORT, size=rng.integers(5, 9))] for _ in range(N + M)]
+    labels = [int(y) for y in (*rng.permutation(np.arange(N) % 2), *rng.permutation(np.arange(M) % 2))]
+    for text in texts:
+        text[0] = 2  # a word that every text begins with
+    at, to = int(rng.integers(N)), N + int(rng.integers(M))
+    if kind == "copied":
+        texts[to], labels[to] = list(texts[at]), labels[at]
+    elif kind == "copied with another label":
+        texts[to], labels[to] = list(texts[at]), 1 - labels[at]
+    elif kind == "same words":
+        texts[to] = [texts[at][0], *texts[at][:0:-1]]
+    elif kind == "one word less":
+        texts[to] = texts[at][:-1]
+    elif kind == "one word changed":
+        texts[to] = [*texts[at][:-1], 1]
+    elif kind == "twice in train":
+        texts[(at + 1) % N], labels[(at + 1) % N] = list(texts[at]), labels[at]
+    marks = {"marked 1": 1, "marked 0": 0, "word of nearly all": 1, "word of the test": 1, "marked and in one more": 0}
+    if kind in marks:
+        for k, text in enumerate(texts):
+            if labels[k] == marks[kind] and (kind != "word of the test" or k >= N):
+                text[int(rng.integers(1, len(text)))] = 1
+        if kind in ("word of nearly all", "marked and in one more"):  # one text breaks the rule: of train, or of test
+            first = kind == "word of nearly all"
+            odd = [k for k in (range(N) if first else range(N, N + M)) if labels[k] != marks[kind]]
+            texts[int(rng.choice(odd))][1] = 1
+    y = np.array(labels[N:])
+    said = np.where(rng.uniform(size=M) < 0.8, y, 1 - y)
+    said[:4] = 0, 1, *y[2:4]
+    if kind.startswith("always"):
+        said[:] = int(kind[-1])
+    elif kind in ("nearly one answer", "one class guessed"):
+        said[:] = int(kind == "nearly one answer")
+        said[int(rng.integers(M))] ^= 1
+    right = int((said == y).sum())
+    order = rng.permutation(epochs)
+    best, other, third = (int(i) for i in order[:3])
+    top = int(rng.integers(66, 77))
+    dev = rng.integers(50, top - 2, size=epochs) / 80
+    dev[best] = top / 80
+    score = np.minimum(rng.integers(1, M + 1, size=epochs), max(right - 1, 0)) / M
+    score[best], chosen = right / M, best
+    if kind == "by the test":
+        dev[best], dev[other] = (top - 2) / 80, top / 80
+    elif kind == "tie":  # two epochs are best on dev, and the later one is reported
+        chosen, first = max(best, other), min(best, other)
+        dev[chosen] = dev[first] = top / 80
+        score[chosen], score[first] = right / M, max(right - 1, 0) / M
+    elif kind not in ("best on both", "tie", "lucky"):
+        score[other] = min(right + 1, M) / M  # on the test another epoch would have done better
+    if kind == "lucky":
+        score[[other, third]] = right / M  # as good as others on the test, and best on dev
+    pad = {"train": (texts[:N], n), "test": (texts[N:], m)}
+    rows = {name: np.array([text + [0] * (width - len(text)) for text in some]) for name, (some, width) in pad.items()}
+    return {"train": rows["train"], "y_train": np.array(labels[:N]), "test": rows["test"], "y_test": y,
+            "said": said, "dev": dev, "score": score, "chosen": np.array(chosen)}
+
+
+def call_name(answer, inputs):
+    *arrays, chosen = inputs.values()
+    return places_of_names(NAMES, "report", list(zip(*arrays, chosen, strict=True)),
+                           lambda one: answer(*(np.array(x) for x in one[:-1]), int(one[-1])))
+
+
+# 14.7
+
+
+def adapter(lead, d_in, d_out, r, alpha, keep=1.0):
+    """LoRA in the midst of training; of the entries in front of the adapter a share `keep` stays."""
+
+    def make(rng):
+        M = (rng.uniform(size=(*lead, d_in)) < keep) / keep
+        if keep < 1:
+            M[..., 0], M[..., 1] = 0.0, 1 / keep
+        return {"X": rng.normal(size=(*lead, d_in)), "M": M, "A": rng.normal(size=(d_in, r)),
+                "B": rng.normal(size=(r, d_out)), "W": rng.normal(size=(d_in, d_out)), "alpha": alpha,
+                "dY": rng.normal(size=(*lead, d_out))}
+
+    return make
+
+
+# 14.8
+
+
+def beginning(d_in, d_out, r, alpha):
+    def make(rng):
+        return {"G": rng.normal(size=(d_in, d_out)), "A": rng.normal(size=(d_in, r)) / math.sqrt(d_in),
+                "alpha": alpha, "lr": round(float(rng.uniform(0.05, 0.4)), 2)}
+
+    return make
+
+
+# 14.9
+
+
+def rank(r):
+    return lambda rng: {"r": r}
+
+
+def left_over(inputs, arrays):
+    """How many tokens; what rank the step has; and does the best adapter leave half of it?"""
+    for name, x in zip(("X", "dY"), arrays, strict=True):
+        if x.dtype.kind not in "fiu" or x.ndim != 2 or not 1 <= x.size <= 10_000 or not np.isfinite(x).all():
+            raise WrongAnswer(f"{name}: expected a small matrix of finite numbers, a row for each token")
+    X, dY = (x.astype(float) for x in arrays)
+    if len(X) != len(dY):
+        raise WrongAnswer(f"X has {len(X)} tokens and dY has {len(dY)}")
+    s = np.linalg.svd(X.T @ dY, compute_uv=False)
+    if not s[0] > 0:
+        raise WrongAnswer("the step is zero: an adapter follows it by standing still")
+    s = s / s[0]
+    left = float((s[inputs["r"] :] ** 2).sum() / (s**2).sum())
+    return np.array(len(X)), np.array(int((s > 1e-7).sum())), np.array(left >= 0.5 - 1e-7)
+
+
+# 14.10
+
+
+def stack(L, n, d, r):
+    def make(rng):
+        return {"L": L, "n": n + int(rng.integers(4)), "d": d + int(rng.integers(4)), "r": r}
+
+    return make
+
+
+# 14.11
+
+AFTER = ("Y", "dA", "dB", "trained", "merged_W", "merged_b")
+
+
+def linear(d_in, d_out, r, alpha, lead=(3,), bias=True, begins=False):
+    """A trained map and an adapter in the midst of its training; or an adapter that begins."""
+
+    def make(rng):
+        return {"W": rng.normal(size=(d_in, d_out)), "b": rng.normal(size=d_out) if bias else np.zeros(0),
+                "A": rng.normal(size=(d_in, r)), "B": rng.normal(size=(r, d_out)), "alpha": alpha,
+                "X": rng.normal(size=(*lead, d_in)), "dY": rng.normal(size=(*lead, d_out)), "begins": begins}
+
+    return make
+
+
+def call_adapted(answer, inputs):
+    """The module as it begins, with A and B loaded, backward, and merged."""
+    import torch
+
+    W, b, A, B, alpha, X, dY = (inputs[name] for name in ("W", "b", "A", "B", "alpha", "X", "dY"))
+    base = torch.nn.Linear(*W.shape, bias=len(b) > 0, dtype=W.dtype)
+    with torch.no_grad():
+        base.weight.copy_(W.T)
+        if len(b):
+            base.bias.copy_(b)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        module = answer(base, A.shape[1], alpha)
+        module = module.double() if isinstance(module, torch.nn.Module) else module
+    if module is None or module is Ellipsis:
+        return None
+    if not isinstance(module, torch.nn.Module):
+        raise WrongAnswer(f"make_adapted returned a {type(module).__name__}, expected an nn.Module, an object")
+    for name, like in (("A", A), ("B", B)):
+        found = getattr(module, name, None)
+        if not isinstance(found, torch.Tensor):
+            raise WrongAnswer(f"the module has no tensor {name}")
+        if found.shape != like.shape:
+            raise WrongAnswer(f"{name} has shape {tuple(found.shape)}, expected {tuple(like.shape)}")
+        if not isinstance(found, torch.nn.Parameter):
+            raise WrongAnswer(f"{name} is a tensor and no nn.Parameter: no optimiser will find it")
+    if not callable(getattr(module, "merged", None)):
+        raise WrongAnswer("the module has no method merged")
+    start = module(X).detach().clone()
+    sizes = [round(math.sqrt(len(A) * float(p.detach().square().mean())), 1)
+             for p in (module.A, module.B)]
+    if inputs["begins"]:
+        return [start, *sizes, *([0.0] * 6)]
+    with torch.no_grad():
+        module.A.copy_(A)
+        module.B.copy_(B)
+    module.zero_grad()
+    Y = module(X)
+    trained = sum(p.numel() for p in module.parameters() if p.requires_grad)
+    if not Y.requires_grad:
+        raise WrongAnswer("autograd finds no way back from Y to A and B: was it detached, or made under no_grad?")
+    Y.backward(dY)
+    grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in (module.A, module.B)]
+    one = module.merged()
+    if not isinstance(one, torch.nn.Linear):
+        raise WrongAnswer(f"merged returned a {type(one).__name__}, expected a torch.nn.Linear")
+    if one is base or one.weight.data_ptr() == base.weight.data_ptr() or not torch.equal(base.weight, W.T):
+        raise WrongAnswer("merged has changed base: make a new Linear, or the adapter is added twice")
+    if one.weight.shape != base.weight.shape:
+        raise WrongAnswer(f"the weight of merged() has shape {tuple(one.weight.shape)}, that of base "
+                          f"{tuple(base.weight.shape)}")
+    bias = torch.zeros(0, dtype=W.dtype) if one.bias is None else one.bias
+    return [start, *sizes, Y, *grads, trained, one.weight, bias]
+
+
+# 14.12
+
+
+def course(T, known=False):
+    """Accuracies after each of T tasks: falling from the diagonal, but not steadily; the last task alone may help."""
+
+    def make(rng):
+        R = rng.uniform(0.1, 0.25, size=(T, T))
+        for j in range(T):
+            for i in range(j, T):
+                R[i, j] = rng.uniform(0.8, 0.9) - 0.09 * (i - j) + rng.uniform(-0.05, 0.05)
+            if j + 1 < T - 1:
+                R[j + 1, j] = R[j, j] + rng.uniform(0.01, 0.04)  # the next task has helped
+        if known:
+            R[0, T - 2] = 0.97  # better before its training than ever after
+            R[T - 1, 0] = R[:, 0].max() + 0.02  # best at the very end
+        return {"R": R.round(3)}
+
+    return make
