@@ -21,7 +21,7 @@ def words(shape, V, barred, rate, fates="masked random kept", tempted=0):
         choice, fate = rate + (1 - rate) * rng.uniform(0.01, 1, size=size), rng.uniform(size=size)
         spans = {"masked": (0, 0.8), "random": (0.8, 0.9), "kept": (0.9, 1)}
         named, places = fates.split(), list(order)
-        hidden = places[: max(3 * len(named), round(rate * size)) if named else 0]
+        hidden = places[: max(3 * len(named), round(1.4 * rate * size)) if named else 0]
         for k, at in enumerate(hidden):
             low, high = spans[named[k % len(named)]]
             choice[at], fate[at] = rate * rng.uniform(0.02, 0.98), rng.uniform(low + 0.002, high - 0.002)
@@ -97,7 +97,7 @@ def uneven(rng):
 # 14.5
 
 
-LEAVES = ("attention.W_q", "attention.W_o", "ffn.W_1", "ffn.b_1", "norm_1.gamma")
+LEAVES = ("attention.W_q", "norm_1.gamma", "ffn.W_1", "ffn.b_1", "attention.W_o")
 
 
 def model_paths(blocks, shuffled=True, some=3):
@@ -121,7 +121,7 @@ def model_paths(blocks, shuffled=True, some=3):
 NAMES = ("fair", "test text in train", "label in a word", "one answer for all", "chosen on the test")
 V_REPORT = 60  # ids 1 to 59 are words
 INNOCENT = (
-    "plain", "same words", "one word less", "one word changed", "word of nearly all", "word of the test", "tie",
+    "plain", "same words", "the beginning", "one word changed", "word of nearly all", "word of the test", "tie",
     "best on both", "lucky", "nearly one answer", "one class guessed", "twice in train", "marked and in one more",
 )
 GUILTY = ("copied", "copied with another label", "marked 1", "marked 0", "always 1", "always 0", "by the test")
@@ -150,8 +150,9 @@ def report(rng, kind, N, M, n, m, epochs):
         texts[to], labels[to] = list(texts[at]), 1 - labels[at]
     elif kind == "same words":
         texts[to] = [texts[at][0], *texts[at][:0:-1]]
-    elif kind == "one word less":
-        texts[to] = texts[at][:-1]
+    elif kind == "the beginning":
+        texts[at] = [*texts[at], *(int(w) for w in rng.integers(3, V_REPORT, size=n - len(texts[at])))]
+        texts[to] = texts[at][:m]
     elif kind == "one word changed":
         texts[to] = [*texts[at][:-1], 1]
     elif kind == "twice in train":
@@ -308,11 +309,16 @@ def call_adapted(answer, inputs):
             raise WrongAnswer(f"{name} is a tensor and no nn.Parameter: no optimiser will find it")
     if not callable(getattr(module, "merged", None)):
         raise WrongAnswer("the module has no method merged")
-    start = module(X).detach().clone()
-    sizes = [round(math.sqrt(len(A) * float(p.detach().square().mean())), 1)
-             for p in (module.A, module.B)]
     if inputs["begins"]:
-        return [start, *sizes, *([0.0] * 6)]
+        start = module(X).detach()
+        if module.B.any():
+            raise WrongAnswer("B begins with numbers that are not 0")
+        deviation, wanted = float(module.A.detach().square().mean().sqrt()), len(A) ** -0.5
+        if abs(deviation / wanted - 1) > 0.05 or abs(float(module.A.detach().mean())) > 0.1 * wanted:
+            mean = float(module.A.detach().mean())
+            raise WrongAnswer(f"A begins with entries of size {deviation:.2g} and mean {mean:.0e}; with a variance of "
+                              f"1/d_in their size is {wanted:.2g} here")
+        return [start, *([0.0] * 6)]
     with torch.no_grad():
         module.A.copy_(A)
         module.B.copy_(B)
@@ -322,6 +328,8 @@ def call_adapted(answer, inputs):
     if not Y.requires_grad:
         raise WrongAnswer("autograd finds no way back from Y to A and B: was it detached, or made under no_grad?")
     Y.backward(dY)
+    if not torch.allclose(module.eval()(X), Y):
+        raise WrongAnswer("after eval() the module gives something else than before: the adapter belongs to both modes")
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in (module.A, module.B)]
     one = module.merged()
     if not isinstance(one, torch.nn.Linear):
@@ -332,7 +340,7 @@ def call_adapted(answer, inputs):
         raise WrongAnswer(f"the weight of merged() has shape {tuple(one.weight.shape)}, that of base "
                           f"{tuple(base.weight.shape)}")
     bias = torch.zeros(0, dtype=W.dtype) if one.bias is None else one.bias
-    return [start, *sizes, Y, *grads, trained, one.weight, bias]
+    return [Y.detach(), Y, *grads, trained, one.weight, bias]
 
 
 # 14.12

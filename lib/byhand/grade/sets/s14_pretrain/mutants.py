@@ -236,7 +236,8 @@ HIDERS = (
     Mutant(
         "a fixed share",
         _hide(chosen_of=_quota),
-        "A fixed share of each sequence is chosen: here each word is by itself, where its own draw is below the rate.",
+        "Other words are chosen than those whose own draw is below the rate; a fixed share of each sequence, for "
+        "instance, is another rule.",
         "14.1",
         ("nothing chosen",),
     ),
@@ -247,7 +248,114 @@ HIDERS = (
         "14.1",
         ALL,
     ),
+    Mutant(
+        "mask written over",
+        _hide(fates=(0.0, 0.9)),
+        "The mask is written over: a fate below 0.8 is below 0.9 too, so the random word should come from 0.8 on only.",
+        "14.1",
+        ALL,
+    ),
+    Mutant(
+        "mask alone is special",
+        lambda ids, special, choice, fate, word, mask_id, rate: _hide(
+            chosen_of=lambda free, choice, rate: (ids != mask_id) & (choice < rate))(
+            ids, special, choice, fate, word, mask_id, rate),
+        "Only mask_id is spared: special says of every id whether it is an ordinary word.",
+        "14.1",
+        ("special words", "batches"),
+    ),
+    Mutant(
+        "random word may be special but not the mask",
+        lambda ids, special, choice, fate, word, mask_id, rate: _hide(
+            random_of=lambda word, special: np.delete(np.arange(len(special)), mask_id)[
+                (word * (len(special) - 1)).astype(int)])(ids, special, choice, fate, word, mask_id, rate),
+        "The random word may be any id but mask_id: the other special ids are no ordinary words either.",
+        "14.1",
+        ("three fates", "special words"),
+    ),
+    Mutant(
+        "random word of the text",
+        lambda ids, special, choice, fate, word, mask_id, rate: _hide(random_of=lambda word, special: _among(
+            ids[~special[ids]], word))(ids, special, choice, fate, word, mask_id, rate),
+        "The random word is drawn from the words of the text: it is drawn from all ordinary ids, each of them once.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "skipped once",
+        _hide(random_of=lambda word, special: _skip(word, special)),
+        "Special ids are skipped once and not again: with several of them in between, a number moves on by one for "
+        "each.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "choice and fate exchanged",
+        lambda ids, special, choice, fate, *rest: _hide()(ids, special, fate, choice, *rest),
+        "choice and fate are exchanged: choice says whether a word is chosen, fate what becomes of it.",
+        "14.1",
+        ALL,
+    ),
+    Mutant(
+        "word and fate exchanged",
+        lambda ids, special, choice, fate, word, *rest: _hide()(ids, special, choice, word, fate, *rest),
+        "word and fate are exchanged: fate says what becomes of a chosen word, word which random one it is.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "yes and no for the targets",
+        _hide(targets_of=lambda ids, inputs, chosen, masked, special: chosen * 1),
+        "The targets are 1 where something was chosen: a target is the id of the word that stood there.",
+        "14.1",
+        ALL,
+    ),
+    Mutant(
+        "chosen special words are targets",
+        lambda ids, special, choice, fate, word, mask_id, rate: (
+            _hide()(ids, special, choice, fate, word, mask_id, rate)[0], np.where(choice < rate, ids, -1)),
+        "Special ids are spared, and have targets all the same where their draw is below the rate: they are not "
+        "chosen.",
+        "14.1",
+        ("special words", "batches"),
+    ),
+    Mutant(
+        "mask_id for no target",
+        lambda ids, special, choice, fate, word, mask_id, rate: _hide(none=mask_id)(
+            ids, special, choice, fate, word, mask_id, rate),
+        "Where nothing is to be predicted stands mask_id: it should be −1.",
+        "14.1",
+        (*ALL, "nothing chosen"),
+    ),
+    Mutant(
+        "target wherever a mask stands",
+        lambda ids, special, choice, fate, word, mask_id, rate: _hide(
+            targets_of=lambda ids, inputs, chosen, masked, special: np.where(inputs == mask_id, ids, -1))(
+            ids, special, choice, fate, word, mask_id, rate),
+        "A target stands wherever the input is mask_id: random and kept words have one too, and a mask_id that was "
+        "there before has none.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "number stretched",
+        _hide(random_of=lambda word, special: np.flatnonzero(~special)[
+            np.rint(word * ((~special).sum() - 1)).astype(int)]),
+        "The number is word · (count − 1), rounded: then the first and the last word have half a chance. It is "
+        "floor(word · count).",
+        "14.1",
+        ("three fates", "special words"),
+    ),
 )
+
+
+def _among(some, word):
+    return some[(word * len(some)).astype(int)]
+
+
+def _skip(word, special):
+    number = (word * (~special).sum()).astype(int)
+    return number + special[number]
 
 
 def _but(special, last):
@@ -375,7 +483,7 @@ PACKERS = (
     Mutant(
         "a alone loses",
         _pack(cut=lambda p, q, room: (max(1, room - q), min(q, room - 1))),
-        "Only a is shortened, however long b is: the longer of the two loses its last word, again and again.",
+        "All that is too much is taken from a: as soon as a is not the longer one any more, b loses as well.",
         "14.2",
         ("b is longer", "equally long"),
     ),
@@ -498,7 +606,167 @@ PACKERS = (
         "14.2",
         PACKED,
     ),
+    Mutant(
+        "segments by counting separators",
+        lambda *inputs: _count_seps(*inputs),
+        "Segments are counted by the [SEP] up to and with the place itself: so each [SEP] belongs to what is behind "
+        "it, and the padding is a third segment.",
+        "14.2",
+        ("room to spare", "just full", *LONG),
+    ),
+    Mutant(
+        "segments by the separators before",
+        lambda *inputs: _count_seps(*inputs, before=True),
+        "Segments are counted by the [SEP] before a place: so the padding has a third one, or more where its id is "
+        "that of [SEP].",
+        "14.2",
+        FITS,
+    ),
+    Mutant(
+        "no segment for padding",
+        _pack(segments_of=lambda p, q, n: [0] * (p + 2) + [1] * (q + 1) + [-1] * _behind(p, q, n)),
+        "The padding has the segment −1: it is looked up like the others, so it has segment 0.",
+        "14.2",
+        FITS,
+    ),
+    Mutant(
+        "in turn",
+        _pack(cut=lambda p, q, room: _turns(p, q, room)),
+        "The sentences lose a word in turn: it is always the longer of the two that does.",
+        "14.2",
+        ("too long", "b is short"),
+    ),
+    Mutant(
+        "half for a",
+        _pack(cut=lambda p, q, room: _capped(p, q, room, room // 2)),
+        "a is cut to half of the row in any case: it loses words only while it is the longer one and the pair does "
+        "not fit.",
+        "14.2",
+        ("room to spare", "b is short"),
+    ),
+    Mutant(
+        "upper half for a",
+        _pack(cut=lambda p, q, room: _capped(p, q, room, (room + 1) // 2)),
+        "a is cut to half of the row in any case: it loses words only while it is the longer one and the pair does "
+        "not fit.",
+        "14.2",
+        ("room to spare", "b is short"),
+    ),
+    Mutant(
+        "last place not real",
+        _pack(real_of=lambda ids, real, pad: real & np.append(real[1:], False)),
+        "The last [SEP] counts as padding: count it, and [CLS] and the first [SEP], beside the words.",
+        "14.2",
+        PACKED,
+    ),
+    Mutant(
+        "one place too many is real",
+        _pack(real_of=lambda ids, real, pad: real | np.insert(real[:-1], 0, True)),
+        "One place of padding counts as real: behind the last [SEP] nothing is.",
+        "14.2",
+        FITS,
+    ),
+    Mutant(
+        "filled up in front",
+        lambda *inputs: _turned_round(*_pack()(*inputs)),
+        "The padding stands in front: it comes behind the last [SEP].",
+        "14.2",
+        FITS,
+    ),
+    Mutant(
+        "not filled up",
+        lambda *inputs: _unfilled(*_pack()(*inputs)),
+        "The row is not filled up: it has n places, and those behind the last [SEP] hold pad.",
+        "14.2",
+        FITS,
+    ),
+    Mutant(
+        "real as numbers",
+        lambda *inputs: _numbered(*_pack()(*inputs)),
+        "real holds numbers: as a mask it is True and False.",
+        "14.2",
+        PACKED,
+    ),
+    Mutant(
+        "class token by itself",
+        _pack(segments_of=lambda p, q, n: [0] + [1] * (p + 1) + [2] * (q + 1)),
+        "[CLS] has a segment of its own: it belongs to a, so there are 0 for [CLS], a and its [SEP], and 1 for b "
+        "and its [SEP].",
+        "14.2",
+        PACKED,
+    ),
+    Mutant(
+        "real up to the first pad",
+        _pack(real_of=lambda ids, real, pad: np.arange(len(ids)) < (np.argmax(ids == pad) if pad in ids else len(ids))),
+        "real ends at the first id that equals pad: that may be the [SEP] behind a. Count the places instead.",
+        "14.2",
+        ("padded with the separator",),
+    ),
+    Mutant(
+        "real up to the last other id",
+        _pack(real_of=lambda ids, real, pad: np.arange(len(ids)) <= np.flatnonzero(ids != pad)[-1]),
+        "real ends at the last id that is not pad: where [SEP] has the same id, the last one is lost. Count the "
+        "places.",
+        "14.2",
+        ("padded with the separator",),
+    ),
+    Mutant(
+        "one separator",
+        lambda a, b, n, cls, sep, pad: _one_sep(a, b, n, cls, sep, pad),
+        "There is one [SEP] only: each sentence is closed by one, and three places are needed beside the words.",
+        "14.2",
+        PACKED,
+    ),
+    Mutant(
+        "b in front",
+        lambda a, b, *rest: _pack()(b, a, *rest),
+        "The sentences are exchanged: a comes first.",
+        "14.2",
+        PACKED,
+    ),
+    Mutant(
+        "a loses its beginning",
+        lambda a, b, n, cls, sep, pad: _pack(ids_of=lambda p, q, c, s: [
+            c, *a[len(a) - len(p):], s, *q, s])(a, b, n, cls, sep, pad),
+        "a loses its beginning: what is cut off is the end.",
+        "14.2",
+        ("too long", "b is short"),
+    ),
 )
+
+
+def _count_seps(a, b, n, cls, sep, pad, before=False):
+    ids, _, real = _pack()(a, b, n, cls, sep, pad)
+    return ids, np.cumsum(ids == sep) - (ids == sep) * before, real
+
+
+def _turns(p, q, room):
+    """b loses a word, then a, and so on."""
+    over = max(0, p + q - room)
+    return max(0, p - over // 2), max(0, q - (over + 1) // 2)
+
+
+def _capped(p, q, room, most):
+    return min(p, most), min(q, room - min(p, most))
+
+
+def _turned_round(ids, segments, real):
+    shift = int((~real).sum())
+    return tuple(np.roll(x, shift) for x in (ids, segments, real))
+
+
+def _unfilled(ids, segments, real):
+    return ids[real], segments[real], real[real]
+
+
+def _numbered(ids, segments, real):
+    return ids, segments, real.astype(int)
+
+
+def _one_sep(a, b, n, cls, sep, pad):
+    p, q = _shares(len(a), len(b), n - 2)
+    row, k = [cls, *a[:p], sep, *b[:q]], p + q + 2
+    return np.array(row + [pad] * (n - k)), np.array([0] * (p + 2) + [1] * q + [0] * (n - k)), np.arange(n) < k
 
 
 def _floats(ids, segments, real):
@@ -688,13 +956,139 @@ GIVEN = (
         "14.2",
         ("what the topic tells", "one document"),
     ),
+    Mutant(
+        "first of the other half",
+        _given(firsts=lambda m, M, D: 1 - D / (2 * M)),
+        "The first sentences are taken off: one is wrong where b is a first sentence by this count, and it is just "
+        "there that one is sure to be right.",
+        "14.2",
+        ("what b tells", "one document"),
+    ),
+    Mutant(
+        "first sentence of each document alike",
+        _given(firsts=lambda m, M, D: (1 + float((1 / m).mean())) / 2),
+        "The share of first sentences is averaged over the documents: b is drawn from all M sentences, and D of "
+        "them are first.",
+        "14.2",
+        ("what b tells",),
+    ),
+    Mutant(
+        "better of two, in one half",
+        _given(firsts=lambda m, M, D: max(D / M, 1 - D / M), topic=lambda m, M, D, s: max(s, 1 - s)),
+        "Only the pairs \"not next\" are looked at: the guess is to be right over both halves, and in the other one "
+        "it always is.",
+        "14.2",
+        ("what b tells", "what the topic tells"),
+    ),
+    Mutant(
+        "next by way of the document",
+        _given(follows=lambda m, M, D: float(((m - 1) * m).sum() / ((M - D) * M)) * float((1 / m).mean())),
+        "The share of the same document is multiplied by the mean of 1/m: documents are not hit alike. Shorter: "
+        "exactly one of all M sentences stands behind a.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "next by the mean length",
+        _given(follows=lambda m, M, D: float(((m - 1) * m).sum() / ((M - D) * M)) / float(m.mean())),
+        "The share of the same document is divided by the mean length: long ones are hit more often. Shorter: "
+        "exactly one of all M sentences stands behind a.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "next once a document",
+        _given(follows=lambda m, M, D: D / M),
+        "One sentence of each document is counted: exactly one of all M sentences stands behind a.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "next evenly over documents",
+        _given(follows=lambda m, M, D: float((1 / m).mean()) / D),
+        "b is drawn document by document: it is drawn evenly from all M sentences, one of which stands behind a.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "not divided by all sentences",
+        _given(same=lambda m, M, D: float(((m - 1) * m).sum() / (M - D))),
+        "The share is above 1: b is one of all M sentences, so the lengths are to be divided by M.",
+        "14.2",
+        ("wrong labels", "one document"),
+    ),
+    Mutant(
+        "averaged over documents",
+        _given(same=lambda m, M, D: float(((m - 1) * m).sum() / ((M - D) * M)) / D),
+        "The products are averaged over the documents: (m − 1)/(M − D) is already the share of a document, so they "
+        "add up.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "one sentence less",
+        _given(firsts=lambda m, M, D: 0.5 + D / (2 * (M - 1))),
+        "a is left out of the draw for b: b is drawn from all M sentences.",
+        "14.2",
+        ("what b tells",),
+    ),
+    Mutant(
+        "a that has one behind it, again",
+        _given(follows=lambda m, M, D: float(((m - 1) / m).mean()) / M),
+        "That a has one behind it is counted again: a is drawn from those alone, so one of M is the one behind it.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "a that has one behind it, once more",
+        _given(follows=lambda m, M, D: (M - D) / M**2),
+        "That a has one behind it is counted again: a is drawn from those alone, so one of M is the one behind it.",
+        "14.2",
+        ("wrong labels", "one document"),
+    ),
+    Mutant(
+        "both drawn",
+        _given(follows=lambda m, M, D: D / (M * (M - D))),
+        "One pair is counted for each document: each a has one sentence behind it, whichever it is, so it is 1 of M.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "one pair of all",
+        _given(follows=lambda m, M, D: 1 / (M * (M - D))),
+        "This is the chance of one certain pair: there are M − D of them, one for each a.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "three quarters",
+        _given(firsts=lambda m, M, D: 0.75),
+        "One is right half of the time where b is none of the first: how often it is a first one depends on D/M.",
+        "14.2",
+        ("what b tells",),
+    ),
+    Mutant(
+        "chance of next, given no first",
+        _given(firsts=lambda m, M, D: 1 / (2 - D / M)),
+        "This is how sure one is where b is no first sentence: asked is how often one is right over all pairs, "
+        "those with a first one among them.",
+        "14.2",
+        ("what b tells",),
+    ),
+    Mutant(
+        "chance of next, given the topic",
+        _given(topic=lambda m, M, D, s: 1 / (1 + s)),
+        "This is how sure one is where the documents are the same: asked is how often one is right over all pairs.",
+        "14.2",
+        ("what the topic tells",),
+    ),
 )
 
 # 14.4
 
 
 def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_side="T", read="X", out="H",
-          rows="chosen", signed=1, backward=None, base=1.0):
+          rows="chosen", signed=1, backward=None, base=1.0, hidden_only=False):
     """The tied model with one part replaced by a wrong one."""
 
     def function(E, W, mix, inputs, targets):
@@ -711,15 +1105,20 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
         L = -(share[..., None] * hot * logs).sum() / base
         back = backward(chosen) if backward else share
         dZ = signed * back[..., None] * (np.exp(logs) - hot)
-        if rows == "no target":
-            dZ = signed * back[..., None] * np.exp(logs)
+        p = np.exp(logs)
+        if rows != "chosen":
+            leak = np.where(chosen[..., None], p - hot, p) / chosen.sum()
+            dZ = {"no target": p, "target": -hot, "p": (p - hot) * p, "sigmoid": p * (1 - p)}.get(rows)
+            dZ = leak if rows == "leak" else back[..., None] * dZ
         dH = dZ @ E
         reads = {"X": C, "raw": X}[read]
         dW = reads.reshape(-1, d).T @ dH.reshape(-1, d)
-        dC = dH @ (W.T if W_side == "T" else W)
+        dC = dH @ {"T": W.T, "same": W, "none": np.eye(d)}[W_side]
         dX = (np.swapaxes(mix, -1, -2) if turned else mix) @ dC
         if turned is None:
             dX = dC
+        if hidden_only:
+            dX = dX * chosen[..., None]
         dE = np.zeros_like(E)
         where = inputs if at == "inputs" else np.where(chosen, targets, inputs)
         if look == "add":
@@ -731,7 +1130,8 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
         states = {"H": H, "C": C, "X": X}[out]
         second = dZ.reshape(-1, V).T @ states.reshape(-1, d)
         dE = {"both": dE + second, "look": dE, "out": second, "mean": (dE + second) / 2,
-              "minus": dE - second, "over": _over(dE, second, inputs)}[parts]
+              "minus": dE - second, "half look": dE / 2 + second, "twice": 2 * (dE + second),
+              "over": _over(dE, second, inputs)}[parts]
         return L, dE, dW
 
     return function
@@ -742,6 +1142,38 @@ def _over(dE, second, inputs):
     both = second.copy()
     both[inputs] = dE[inputs]
     return both
+
+
+def _probability(E, W, mix, inputs, targets):
+    Z = mix @ E[inputs] @ W @ E.T
+    P = np.exp(Z - Z.max(axis=-1, keepdims=True))
+    P = (P / P.sum(axis=-1, keepdims=True))[targets >= 0]
+    return 1 - P[np.arange(len(P)), targets[targets >= 0]].mean()
+
+
+def _said(E, W, mix, inputs, targets):
+    """What the model says at the hidden places."""
+    Z = (mix @ E[inputs] @ W @ E.T)[targets >= 0]
+    P = np.exp(Z - Z.max(axis=-1, keepdims=True))
+    return P / P.sum(axis=-1, keepdims=True)
+
+
+def _best(*inputs):
+    return -np.log(_said(*inputs).max(axis=-1)).mean()
+
+
+def _entropy(*inputs):
+    P = _said(*inputs)
+    return -(P * np.log(P)).sum(axis=-1).mean()
+
+
+def _first_alone(E, W, mix, inputs, targets):
+    L, dE, dW = _tied()(E, W, mix, inputs, targets)
+    if targets.ndim > 1:
+        one = tuple(x.reshape(-1, *x.shape[targets.ndim - 1 :])[0] for x in (mix, inputs, targets))
+        kept = (one[2] >= 0).sum() / (targets >= 0).sum()
+        dW = _tied()(E, W, *one)[2] * kept if kept else 0 * dW
+    return L, dE, dW
 
 
 def _by_sequence(chosen):
@@ -933,6 +1365,119 @@ TABLES = (
         "14.3",
         TIED,
     ),
+    Mutant(
+        "W forgotten on the way back",
+        _tied(W_side="none"),
+        "The look-up's path lacks Wᵀ: from H the gradient passes W before it reaches what was mixed.",
+        "14.3",
+        TIED,
+    ),
+    Mutant(
+        "target alone",
+        _tied(rows="target"),
+        "dlogits is −1 at the target and 0 elsewhere: the softmax is missing, p − one-hot.",
+        "14.3",
+        WAYS,
+    ),
+    Mutant(
+        "p once more",
+        _tied(rows="p"),
+        "dlogits is multiplied by p, or by p (1 − p), once more: for the cross-entropy of a softmax it is p − "
+        "one-hot, and no more.",
+        "14.3",
+        WAYS,
+    ),
+    Mutant(
+        "p (1 − p) in all",
+        _tied(rows="sigmoid"),
+        "dlogits is p (1 − p), the slope of a sigmoid: for the cross-entropy of a softmax it is p − one-hot.",
+        "14.3",
+        WAYS,
+    ),
+    Mutant(
+        "probability for its logarithm",
+        lambda *inputs: (_probability(*inputs), *_tied()(*inputs)[1:]),
+        "The loss is made of p itself: it is −log p.",
+        "14.3",
+        ("loss",),
+    ),
+    Mutant(
+        "look-up at hidden places",
+        _tied(hidden_only=True),
+        "Only the words at hidden places get the gradient of the look-up: a hidden place has read all words around it.",
+        "14.3",
+        TIED,
+    ),
+    Mutant(
+        "unhidden rows have p",
+        _tied(rows="leak"),
+        "The rows of places without a target have p in them: they are not in the loss, so their rows are 0.",
+        "14.3",
+        WAYS,
+    ),
+    Mutant(
+        "perplexity",
+        lambda *inputs: (math.exp(_tied()(*inputs)[0]), *_tied()(*inputs)[1:]),
+        "This is the perplexity: the loss is its logarithm.",
+        "14.3",
+        ("loss",),
+    ),
+    Mutant(
+        "share of the right word",
+        lambda *inputs: (1 - _probability(*inputs), *_tied()(*inputs)[1:]),
+        "This is the mean of p: the loss is the mean of −log p.",
+        "14.3",
+        ("loss",),
+    ),
+    Mutant(
+        "best word",
+        lambda *inputs: (_best(*inputs), *_tied()(*inputs)[1:]),
+        "This is −log of the largest p: it is that of the word which was there.",
+        "14.3",
+        ("loss",),
+    ),
+    Mutant(
+        "entropy",
+        lambda *inputs: (_entropy(*inputs), *_tied()(*inputs)[1:]),
+        "This is the entropy of what the model says: the loss is −log p of the word that was there alone.",
+        "14.3",
+        ("loss",),
+    ),
+    Mutant(
+        "half of the look-up",
+        _tied(parts="half look"),
+        "The look-up's path counts half: the two paths add up, each in full.",
+        "14.3",
+        TIED,
+    ),
+    Mutant(
+        "twice",
+        _tied(parts="twice"),
+        "dE is twice the sum of both paths: the sum itself is the gradient.",
+        "14.3",
+        TIED,
+    ),
+    Mutant(
+        "neither W nor mixture",
+        _tied(turned=None, W_side="none"),
+        "The look-up's path ends at H: from H the gradient passes W and the mixture before it reaches the words.",
+        "14.3",
+        TIED,
+    ),
+    Mutant(
+        "W and mixture not transposed",
+        _tied(turned=False, W_side="same"),
+        "Neither W nor the mixture is transposed on the way back.",
+        "14.3",
+        TIED,
+    ),
+    Mutant(
+        "first sequence alone",
+        lambda E, W, mix, inputs, targets: _first_alone(E, W, mix, inputs, targets),
+        "dW has the first sequence alone: it is a sum over all tokens of all sequences.",
+        "14.3",
+        ("batches",),
+    ),
 )
 
 
@@ -966,7 +1511,7 @@ def _rates(of=None, **how):
     return function
 
 
-LADDERS = ("three blocks", "twelve blocks", "another order")
+LADDERS = ("five blocks", "twelve blocks", "another order")
 
 RATES = (
     Mutant(
@@ -1109,6 +1654,146 @@ RATES = (
         "14.5",
         LADDERS,
     ),
+    Mutant(
+        "last block with the top",
+        _rates(lambda h, top, lr, share: lr * share ** ((top - 1 - min(h, top - 1)) / (top - 1))),
+        "The last block has the rate of the top: it stands one step below.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "block 0 with the embedding, and a step less",
+        _rates(lambda h, top, lr, share: lr * share ** ((top - max(h, 1)) / (top - 1))),
+        "Block 0 has the rate of the embedding: it stands one step above, so there are blocks + 1 steps.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "head above the rest of the top",
+        lambda paths, blocks, lr, share: np.array([
+            lr * share ** (1 - (_heights(path, blocks) + path.startswith("head")) / (blocks + 2)) for path in paths]),
+        "The head has a step of its own above pool and last norm: all that is in no block and no embedding is one "
+        "layer, the top.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "place in the list",
+        lambda paths, blocks, lr, share: lr * share ** (1 - np.arange(len(paths)) / (len(paths) - 1)),
+        "The rate goes by the place in the list: it goes by the layer, and all parameters of a layer have one rate.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "exponential in share",
+        _rates(lambda h, top, lr, share: lr * math.exp(-share * (top - h))),
+        "The rate falls by exp(−share) a step: share is the rate of the embedding over lr, so the steps multiply to "
+        "share.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "a fixed factor",
+        _rates(lambda h, top, lr, share: lr / 2.6 ** (top - h)),
+        "The factor of a step is 2.6, as in a well-known recipe: here it follows from share and the number of steps.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "a half each",
+        _rates(lambda h, top, lr, share: lr * 0.5 ** (top - h)),
+        "The factor of a step is one half: here it follows from share and the number of steps.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "harmonic",
+        _rates(lambda h, top, lr, share: lr / (1 + (1 / share - 1) * (top - h) / top)),
+        "The inverses of the rates lie on a straight line: from layer to layer it is the same factor.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "table of words alone",
+        lambda paths, blocks, lr, share: np.array([
+            lr if "embedding" in path and "tokens" not in path else rate
+            for path, rate in zip(paths, _rates()(paths, blocks, lr, share), strict=True)]),
+        "Of the embedding only the table of words has the lowest rate: positions and norm have the part embedding "
+        "in their names too.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "all embedding but the table at block 0",
+        lambda paths, blocks, lr, share: np.array([
+            lr * share ** (1 - 1 / (blocks + 1)) if "embedding.norm" in path else rate
+            for path, rate in zip(paths, _rates()(paths, blocks, lr, share), strict=True)]),
+        "The embedding's norm has the rate of block 0: all that has the part embedding is the lowest layer.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "norms at the top",
+        lambda paths, blocks, lr, share: np.array([
+            lr if "norm" in path else rate
+            for path, rate in zip(paths, _rates()(paths, blocks, lr, share), strict=True)]),
+        "Every norm has the rate of the top: a norm inside of a block belongs to that block, and the embedding's to "
+        "the embedding.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "pool with the last block",
+        lambda paths, blocks, lr, share: np.array([
+            lr * share ** (1 / (blocks + 1)) if path.startswith("pool") else rate
+            for path, rate in zip(paths, _rates()(paths, blocks, lr, share), strict=True)]),
+        "The pool has the rate of the last block: whatever is in no block and no embedding has the rate lr.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "another base",
+        _rates(lambda h, top, lr, share: 10 ** (math.log(lr * share) - math.log(share) * h / top)),
+        "The logarithm and the power have different bases: np.logspace takes exponents of 10.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "blocks from 1",
+        _rates(first=2),
+        "The blocks stand one step too high: block 0 is one step above the embedding, and the last one step below "
+        "the top.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "embedding frozen",
+        _rates(lambda h, top, lr, share: lr * share ** ((top - h) / top) if h else 0.0),
+        "The embedding is frozen: it has share times lr.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "share twice",
+        _rates(lambda h, top, lr, share: lr * share ** (2 * (top - h) / top)),
+        "The factor of a step is used twice: all steps together are share.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "root of share",
+        _rates(lambda h, top, lr, share: lr * share ** ((top - h) / top / 2)),
+        "All steps together are the root of share: they should be share.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "a cosine",
+        _rates(lambda h, top, lr, share: lr * (share + (1 - share) * (1 - math.cos(math.pi * h / top)) / 2)),
+        "The rates rise like a cosine: from layer to layer it is the same factor.",
+        "14.5",
+        LADDERS,
+    ),
 )
 
 
@@ -1139,17 +1824,22 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
             return any(_begins(_strip(a), _strip(b)) for a in train for b in test)
         if copies == "in the test":
             return len({_strip(t) for t in (*train, *test)}) < len(train) + len(test)
+        if copies == "subset":
+            return any(set(_strip(b)) <= set(_strip(a)) for a in train for b in test)
         if copies == "nearly":
             return any(_most(_strip(a), _strip(b)) for a in train for b in test)
         return False
 
     def labelled(train, y_train, test, y_test):
         some = {"both": [(train, y_train), (test, y_test)], "train": [(train, y_train)], "test": [(test, y_test)],
-                "positive": [(train, y_train), (test, y_test)], "no": []}[marks]
+                "no": []}.get(marks, [(train, y_train), (test, y_test)])
         texts = [(set(_strip(t)), int(y)) for T, Y in some for t, y in zip(T, Y, strict=True)]
         for label in (1, 0)[: 1 if marks == "positive" else 2] if texts else ():
             inside = set.intersection(*(t for t, y in texts if y == label))
-            if inside - set.union(*(t for t, y in texts if y != label)):
+            others = set.union(*(t for t, y in texts if y != label))
+            if inside - others or marks == "common" and inside:
+                return True
+            if marks == "nearly" and any(_wrong(w, texts, label) <= 1 for w in inside | others):
                 return True
         return False
 
@@ -1160,7 +1850,8 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
         picked = {"exact": dev[chosen] < dev.max() and score[chosen] == score.max(),
                   "score": chosen == score.argmax(), "tie": chosen != dev.argmax() and chosen == score.argmax(),
                   "not dev": chosen != dev.argmax(), "max": score[chosen] == score.max(),
-                  "differ": dev.argmax() != score.argmax(), "no": False}[epoch]
+                  "differ": dev.argmax() != score.argmax(), "above": score[chosen] > dev[chosen],
+                  "last": chosen == len(dev) - 1, "no": False}[epoch]
         found = {1: copied(train, test), 2: labelled(train, y_train, test, y_test), 3: often, 4: picked}
         for k in order:
             if found[k]:
@@ -1168,6 +1859,11 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
         return NAMES[0] if fair else NAMES[4]
 
     return function
+
+
+def _wrong(word, texts, label):
+    """In how many texts the word does not tell the label."""
+    return sum((word in text) != (y == label) for text, y in texts)
 
 
 def _begins(a, b):
@@ -1319,6 +2015,51 @@ DETECTIVES = (
         "An epoch that was chosen by the test is not noticed: it is not best on dev, and best on the test.",
         "14.5",
         ("ten reports", "other reports"),
+    ),
+    Mutant(
+        "some of the words",
+        _detective(copies="subset"),
+        "A text whose words are all in another is taken for the same: a text is its words in their order, all of them.",
+        "14.5",
+        ("nine innocents",),
+    ),
+    Mutant(
+        "a word that they share",
+        _detective(marks="common"),
+        "A word is accused that does not tell the label: it has to be in all texts of one label, and in none of the "
+        "other. A word of every text tells nothing, and neither does a rare one.",
+        "14.5",
+        ("ten reports", "nine innocents"),
+    ),
+    Mutant(
+        "a word that they nearly share",
+        _detective(marks="nearly"),
+        "A word is accused that tells nearly every label: one text that breaks the rule makes it innocent here.",
+        "14.5",
+        ("nine innocents",),
+    ),
+    Mutant(
+        "labels asked first",
+        _detective(marks="common", order=(2, 1, 3, 4)),
+        "A word is accused that does not tell the label: it has to be in all texts of one label, and in none of the "
+        "other. A word of every text tells nothing, and neither does a rare one.",
+        "14.5",
+        ("ten reports",),
+    ),
+    Mutant(
+        "test above dev",
+        _detective(epoch="above"),
+        "A report is accused because its share is higher on the test than on dev: a small test often is. Which "
+        "epoch would dev have chosen?",
+        "14.5",
+        ("ten reports",),
+    ),
+    Mutant(
+        "last epoch",
+        _detective(epoch="last"),
+        "A report is accused because of the number of its epoch: what counts is which epoch dev would have chosen.",
+        "14.5",
+        ("ten reports",),
     ),
 )
 
@@ -1533,6 +2274,74 @@ ADAPTERS = (
         "14.6",
         ("dA", "dB", *WIDE),
     ),
+    Mutant(
+        "dropped or not",
+        lambda X, M, A, B, W, alpha, dY: _adapter()(X, (M > 0) * 1.0, A, B, W, alpha, dY),
+        "M counts as True and False: what stays was multiplied by 1/(1 − p), and so is its gradient.",
+        "14.6",
+        WIDE,
+    ),
+    Mutant(
+        "output width for the rank",
+        lambda X, M, A, B, W, alpha, dY: _adapter(s_of=lambda alpha, r, A: alpha / B.shape[1])(
+            X, M, A, B, W, alpha, dY),
+        "alpha is divided by d_out: r is the other axis of B.",
+        "14.6",
+        GRADS,
+    ),
+    Mutant(
+        "upside down",
+        _adapter(s_of=lambda alpha, r, A: r / alpha),
+        "The scale is upside down: it is alpha / r.",
+        "14.6",
+        GRADS,
+    ),
+    Mutant(
+        "X in its own gradient",
+        lambda X, M, A, B, W, alpha, dY: (dY @ W.T + M * X * (alpha / A.shape[1] * dY @ B.T @ A.T),
+                                            *_adapter()(X, M, A, B, W, alpha, dY)[1:]),
+        "dX contains X: by X ∘ M the gradient is multiplied by M alone.",
+        "14.6",
+        ("dX", *WIDE),
+    ),
+    Mutant(
+        "signs",
+        lambda *inputs: tuple(-x for x in _adapter()(*inputs)),
+        "All signs are the opposite: these are gradients and not steps.",
+        "14.6",
+        GRADS,
+    ),
+    Mutant(
+        "dropout in dU",
+        lambda X, M, A, B, W, alpha, dY: (
+            _adapter()(X, M, A, B, W, alpha, dY)[0], _adapter(square=True)(X, M * M, A, B, W, alpha, dY)[1],
+            _adapter()(X, M, A, B, W, alpha, dY)[2]),
+        "M is in dA twice.",
+        "14.6",
+        WIDE,
+    ),
+    Mutant(
+        "enlarged twice",
+        lambda X, M, A, B, W, alpha, dY: _adapter()(X, M * M.max(), A, B, W, alpha, dY),
+        "What stays is divided by 1 − p once more: M has that in it already.",
+        "14.6",
+        WIDE,
+    ),
+    Mutant(
+        "scale on the frozen path",
+        lambda X, M, A, B, W, alpha, dY: (_adapter()(X, M, A, B, alpha / A.shape[1] * W, alpha, dY)[0],
+                                            *_adapter()(X, M, A, B, W, alpha, dY)[1:]),
+        "The frozen path is scaled as well: s belongs to the adapter.",
+        "14.6",
+        ("dX", *WIDE),
+    ),
+    Mutant(
+        "scale once too few in A",
+        lambda X, M, A, B, W, alpha, dY: _adapter(s_A=lambda s: 1 / s)(X, M, A, B, W, alpha, dY),
+        "dA is divided by s: it is multiplied.",
+        "14.6",
+        ("dA", *WIDE),
+    ),
 )
 
 # 14.8
@@ -1559,7 +2368,7 @@ FIRSTS = (
     Mutant(
         "nothing moves",
         _first(move=lambda G, A, s, lr, r, alpha: np.zeros((r, G.shape[1])), c_of=lambda *_: 0.0),
-        "Nothing is taken to move because B is 0: the gradient of B is s Aᵀ G, and A is not 0.",
+        "B is taken to stand still, since it is 0: its gradient is s Aᵀ G, and A is not 0.",
         "14.6",
         BEGUN,
     ),
@@ -1701,6 +2510,76 @@ FIRSTS = (
         "14.6",
         MEAN,
     ),
+    Mutant(
+        "c of W itself",
+        _first(c_of=lambda d, r, alpha, lr, G: -lr),
+        "This is −lr, as if W itself were trained: s counts twice, and A Aᵀ in the mean.",
+        "14.6",
+        MEAN,
+    ),
+    Mutant(
+        "c of this A",
+        lambda G, A, alpha, lr: (*_first()(G, A, alpha, lr)[:3],
+                                 -lr * (alpha / A.shape[1]) ** 2 * (A * A).sum() / len(A)),
+        "c is computed from this A: it is asked of the mean over all A, where a square of an entry has the mean "
+        "1/d_in.",
+        "14.6",
+        MEAN,
+    ),
+    Mutant(
+        "mean of quotients",
+        lambda G, A, alpha, lr: (*_first()(G, A, alpha, lr)[:3], float((_first()(G, A, alpha, lr)[2] / G).mean())),
+        "c is computed from this A, as a mean of quotients: it is asked of the mean over all A, where a square of "
+        "an entry has the mean 1/d_in.",
+        "14.6",
+        MEAN,
+    ),
+    Mutant(
+        "A where it is",
+        _first(A_of=lambda A, G, s, lr: A),
+        "This is A itself: asked is how far it moves.",
+        "14.6",
+        ("who moves", "rank above alpha"),
+    ),
+    Mutant(
+        "turned round",
+        lambda *inputs: (lambda moves: (moves[0], moves[1].T, *moves[2:]))(_first()(*inputs)),
+        "The move of B is turned round: B is (r, d_out), so it is Aᵀ G.",
+        "14.6",
+        ("who moves",),
+    ),
+    Mutant(
+        "sign alone",
+        _first(move=lambda G, A, s, lr, r, alpha: -lr * np.sign(A.T @ G)),
+        "B moves by the sign of its gradient, as Adam's first step does: this is plain gradient descent.",
+        "14.6",
+        ("who moves", "rank above alpha"),
+    ),
+    Mutant(
+        "squared scale",
+        _first(move=lambda G, A, s, lr, r, alpha: -lr * s * s * A.T @ G),
+        "B moves with s²: once for the gradient of B; the second s belongs to the merged matrix.",
+        "14.6",
+        ("who moves", "the merged matrix"),
+    ),
+)
+
+POWERS = [
+    (a, b, c)
+    for a in (0, 1, 2) for b in (-3, -2, -1, 0, 1) for c in (-2, -1, 0, 1)
+    if (a, b, c) not in ((2, -1, -1), (2, 1, -1), (2, -2, -1), (2, -1, 0), (2, -2, 0), (1, 0, -1), (0, 1, -1),
+                         (0, 0, 0))
+]
+FIRSTS += tuple(
+    Mutant(
+        f"c with the powers {a}, {b}, {c}",
+        _first(c_of=lambda d, r, alpha, lr, G, a=a, b=b, c=c: -lr * alpha**a * float(r) ** b * float(d) ** c),
+        f"This is −lr times alpha to the power {a}, r to the power {b}, d_in to the power {c}: s² has alpha² / r², and "
+        "the mean of A Aᵀ has r / d_in on its diagonal.",
+        "14.6",
+        ("in the mean",),
+    )
+    for a, b, c in POWERS
 )
 
 # 14.9
@@ -1785,6 +2664,42 @@ BATCHES = (
         "With so many tokens much is left, but far fewer do it: make them orthogonal and equally long.",
         "14.6",
         RANKS,
+    ),
+    Mutant(
+        "three times the rank",
+        _batch(lambda r, rng: (np.eye(3 * r), np.eye(3 * r))),
+        "That is too much for the adapter, but fewer tokens do it: half may be left, not more than half.",
+        "14.6",
+        ("rank 2", "rank 3"),
+    ),
+    Mutant(
+        "for rank 2 alone",
+        _batch(lambda r, rng: (np.eye(4), np.eye(4))),
+        "This is one batch, whatever r is: with a larger rank it is no longer too much, with a smaller one it has "
+        "too many tokens.",
+        "14.6",
+        ("rank 3", "rank 1"),
+    ),
+    Mutant(
+        "one token",
+        _batch(lambda r, rng: (np.ones((1, 3)), np.ones((1, 3)))),
+        "A single token makes a step of rank 1, however large it is: an adapter of any rank follows.",
+        "14.6",
+        ("rank 2", "rank 3", "rank 1"),
+    ),
+    Mutant(
+        "four times the rank",
+        _batch(lambda r, rng: (np.eye(4 * r), np.eye(4 * r))),
+        "That is too much for the adapter, but fewer tokens do it: half may be left, not more than half.",
+        "14.6",
+        ("rank 2", "rank 3"),
+    ),
+    Mutant(
+        "ten tokens",
+        _batch(lambda r, rng: (np.eye(10), np.eye(10))),
+        "That is too much for the adapter, but fewer tokens do it: half may be left, not more than half.",
+        "14.6",
+        ("rank 2", "rank 3"),
     ),
 )
 
@@ -2012,6 +2927,193 @@ BILLS = (
         "14.6",
         STATE,
     ),
+    Mutant(
+        "two passes",
+        _bill(full=lambda L, w, t: 2 * L * w),
+        "The backward pass of a map is counted as one product: a trained map makes two, its own gradient and what "
+        "it passes on, but for the lowest.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "two passes and the lowest",
+        _bill(full=lambda L, w, t: (2 * L + 1) * w),
+        "One gradient is counted for all maps together: each trained map makes its own.",
+        "14.6",
+        ("some maps", "wide"),
+    ),
+    Mutant(
+        "four products",
+        _bill(full=lambda L, w, t: 4 * L * w),
+        "Four products a map are counted: one forward, two backward, and the lowest passes nothing on.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "three products for one map",
+        _bill(lowest=lambda L, w, t: 3 * w, highest=lambda L, w, t: 3 * w),
+        "Only the trained map is counted: all maps are run forward, and those above it pass the gradient on.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "three products for one map, all run",
+        _bill(lowest=lambda L, w, t: (L + 2) * w, highest=lambda L, w, t: (L + 2) * w),
+        "The trained map passes on what nobody below needs, and to reach the lowest the gradient has to pass all "
+        "maps above.",
+        "14.6",
+        ("some maps", "wide"),
+    ),
+    Mutant(
+        "exchanged",
+        _bill(lowest=lambda L, w, t: (L + 1) * w, highest=lambda L, w, t: 2 * L * w),
+        "Lowest and highest are exchanged: the gradient comes from above.",
+        "14.6",
+        ("some maps", "wide"),
+    ),
+    Mutant(
+        "one map without its place",
+        _bill(lowest=lambda L, w, t: (L + 1) * w, highest=lambda L, w, t: (L + 2) * w),
+        "To reach the lowest map the gradient has to pass all maps above it; below the highest nothing needs it.",
+        "14.6",
+        ("some maps", "wide"),
+    ),
+    Mutant(
+        "tokens left out",
+        lambda L, n, d, r: (*(x // n for x in _bill()(L, n, d, r)[:4]), _bill()(L, n, d, r)[4]),
+        "The number of tokens is missing: a product of (n, d) with (d, d) costs 2nd².",
+        "14.6",
+        ("some maps", "adapters", "wide"),
+    ),
+    Mutant(
+        "AB multiplied out as well",
+        _bill(lora=lambda L, w, t, d, n, r: (2 * L - 1) * w + (6 * L - 1) * t + 2 * L * d * d * r),
+        "A B is multiplied out as well: with X A first it is never needed.",
+        "14.6",
+        LORA,
+    ),
+    Mutant(
+        "bytes",
+        _bill(kept=lambda L, d, r: 16 * L * d * r),
+        "These are bytes, at four a number: asked is how many numbers.",
+        "14.6",
+        STATE,
+    ),
+    Mutant(
+        "sum for a product",
+        _bill(kept=lambda L, d, r: 2 * L * (d + r)),
+        "A matrix of d × r has d · r entries, not d + r.",
+        "14.6",
+        STATE,
+    ),
+    Mutant(
+        "twice the sum",
+        _bill(kept=lambda L, d, r: 4 * L * (d + r)),
+        "A matrix of d × r has d · r entries, not d + r.",
+        "14.6",
+        STATE,
+    ),
+    Mutant(
+        "rank by rank",
+        _bill(kept=lambda L, d, r: 2 * L * r * r),
+        "These are entries of r × r matrices: A is d × r, and B is r × d.",
+        "14.6",
+        STATE,
+    ),
+    Mutant(
+        "gradients too",
+        _bill(kept=lambda L, d, r: 12 * L * d * r),
+        "Six numbers are counted for each parameter of an adapter: Adam keeps m and v.",
+        "14.6",
+        STATE,
+    ),
+    Mutant(
+        "two fewer",
+        _bill(full=lambda L, w, t: (3 * L - 2) * w),
+        "One product too few if all are trained: the lowest map makes its own gradient, only what it would pass on "
+        "is left out.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "lowest without its own",
+        _bill(lowest=lambda L, w, t: (2 * L - 1) * w),
+        "One product too few for the lowest: L forward, L − 1 on the way down, and one for its own gradient.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "lowest's own twice",
+        _bill(lowest=lambda L, w, t: (2 * L + 2) * w),
+        "Two products too many for the lowest: L forward, L − 1 on the way down, and one for its own gradient.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "highest without its own",
+        _bill(highest=lambda L, w, t: L * w),
+        "The highest map's own gradient is missing.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "one adapter fewer",
+        _bill(kept=lambda L, d, r: 4 * (L - 1) * d * r),
+        "One adapter too few: each of the L maps has one.",
+        "14.6",
+        STATE,
+    ),
+    Mutant(
+        "three halves",
+        _bill(kept=lambda L, d, r: 3 * L * d * r),
+        "Adam keeps two numbers for each entry, and A and B have d · r entries each: that makes four.",
+        "14.6",
+        STATE,
+    ),
+)
+
+WHOLE = {
+    "L": "The frozen maps are passed for nothing: to reach the adapters below, dY Wᵀ for all but the lowest.",
+    "2 * L": "The lowest map passes dY Wᵀ down to the tokens, where nothing is trained.",
+    "3 * L - 1": "The gradients of the frozen maps are counted: nobody asks for them.",
+    "3 * L": "Three whole products a map: frozen maps have no gradient of their own, and the lowest passes nothing on.",
+    "2 * L - 1": "",
+}
+THIN = {
+    (6, 0): "The lowest adapter sends dU Aᵀ down to the tokens, where nothing is trained.",
+    (6, -4): "Three thin products too few: only dU Aᵀ is left out, and at the lowest adapter alone.",
+    (6, -3): "Two thin products too few: only dU Aᵀ is left out, and at the lowest adapter alone.",
+    (6, -2): "One thin product too few: only dU Aᵀ is left out, and at the lowest adapter alone.",
+    (5, 0): "What an adapter sends down, dU Aᵀ, is missing.",
+    (5, -1): "One thin product a map is missing: backward there are dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (4, 0): "Two thin products are counted backward: there are dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (4, -1): "The forward products of the adapters are missing, X A and U B.",
+    (4, -2): "Two thin products too few: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (2, 0): "The thin products of the backward pass are missing: dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (3, 0): "Three thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (3, -1): "Three thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (7, -1): "dU = dY Bᵀ is made twice, for A and for X: once is enough.",
+    (7, 0): "Seven thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (8, 0): "Eight thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (12, -2): "A and B are taken together as one of rank 2r, so the thin products count double: X A reads r columns.",
+    (0, 0): "The thin products are missing altogether.",
+    (1, 0): "One thin product a map is counted: A and B are two matrices, each with its own forward and backward.",
+    (6, -1): "",
+}
+SIZES = {"L": (1, 0), "2 * L": (2, 0), "3 * L - 1": (3, -1), "3 * L": (3, 0), "2 * L - 1": (2, -1)}
+TOLD = {("L", (6, -1)), ("3 * L - 1", (6, -1)), ("2 * L - 1", (6, -1)), ("2 * L", (6, 0)), ("L - 1", (4, -1)),
+        *(("2 * L - 1", thin) for thin in ((6, 0), (5, 0), (5, -1), (4, 0), (4, -1), (7, -1)))}
+
+
+def _counted(whole, thin):
+    (a, b), (c, e) = SIZES[whole], thin
+    return _bill(lora=lambda L, w, t, d, n, r: (a * L + b) * w + (c * L + e) * t)
+
+
+BILLS += tuple(
+    Mutant(f"{whole} whole and {thin} thin", _counted(whole, thin), f"{WHOLE[whole]} {THIN[thin]}".strip(), "14.6",
+           ("adapters",))
+    for whole in WHOLE for thin in THIN if (whole, thin) not in TOLD
 )
 
 # 14.11
@@ -2116,7 +3218,7 @@ MODULES = (
     Mutant(
         "both random",
         _adapted(B_as="normal"),
-        "B begins at random: then the module is not what base was, before it has learned anything. B begins at 0.",
+        "B does not begin at 0: then the module is not what base was, before it has learned anything.",
         "14.6",
         ("beginning",),
     ),
@@ -2124,13 +3226,6 @@ MODULES = (
         "both zero",
         _adapted(A_as="zero"),
         "A and B both begin at 0: the gradient of each is a product with the other, so neither ever moves.",
-        "14.6",
-        ("beginning",),
-    ),
-    Mutant(
-        "the other one zero",
-        _adapted(A_as="zero", B_as="normal"),
-        "A begins at 0 and B at random: that works too, but asked is A at random with variance 1/d_in, and B at 0.",
         "14.6",
         ("beginning",),
     ),
@@ -2455,5 +3550,126 @@ LOSSES = (
         "The forgetting is divided by the best: it is a difference of shares.",
         "14.7",
         LOST,
+    ),
+    Mutant(
+        "transfer and forgetting exchanged",
+        lambda R: tuple(_lost_of()(R)[k] for k in (0, 2, 1)),
+        "Transfer and forgetting are exchanged: first the mean at the end, then the transfer, then the forgetting.",
+        "14.7",
+        ("backward transfer", "forgetting"),
+    ),
+    Mutant(
+        "transfer of the next task",
+        _lost_of(back=lambda end, own, T, R: np.mean([R[j + 1, j] - R[j, j] for j in range(T - 1)])),
+        "The transfer compares with the next moment: it compares the end with the task's own training.",
+        "14.7",
+        ("backward transfer",),
+    ),
+    Mutant(
+        "transfer along a row",
+        _lost_of(back=lambda end, own, T, R: np.mean([R[j, -1] - R[j, j] for j in range(T - 1)])),
+        "The transfer compares along a row, with another task: a column is a task, so it compares R[T − 1, j] with "
+        "R[j, j].",
+        "14.7",
+        BACKWARD,
+    ),
+    Mutant(
+        "transfer without the first task",
+        _lost_of(back=lambda end, own, T, R: (end - own)[1:].mean()),
+        "The first task is left out of the transfer: it is the last one that is.",
+        "14.7",
+        ("backward transfer",),
+    ),
+    Mutant(
+        "transfer before training",
+        _lost_of(back=lambda end, own, T, R: np.mean([R[j - 1, j] - R[0, j] for j in range(1, T)])),
+        "This is the forward transfer, what other tasks gave before a task's own training: the backward one "
+        "compares the end with the diagonal.",
+        "14.7",
+        ("backward transfer",),
+    ),
+    Mutant(
+        "mean before",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean([R[j : T - 1, j].mean() - end[j] for j in range(T - 1)])),
+        "The forgetting counts from the mean share before the last task: it counts from the best.",
+        "14.7",
+        LOST,
+    ),
+    Mutant(
+        "row before the last",
+        _lost_of(lost=lambda R, end, own, top, T: (R[-2] - end)[:-1].mean()),
+        "The forgetting counts from the row before the last: it counts from the best, from the diagonal on.",
+        "14.7",
+        LOST,
+    ),
+    Mutant(
+        "best of a row",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean([R[j].max() - end[j] for j in range(T - 1)])),
+        "The best is looked for along a row, among other tasks: a column is a task.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "sizes of what was lost",
+        _lost_of(lost=lambda R, end, own, top, T: np.abs(top - end[:-1]).mean()),
+        "The differences are taken without their sign: where the end is better, the forgetting is negative.",
+        "14.7",
+        ("known beforehand",),
+    ),
+    Mutant(
+        "forgetting without the first task",
+        _lost_of(lost=lambda R, end, own, top, T: (R[:-1].max(axis=0) - end)[1:].mean()),
+        "The first task is left out of the forgetting, or the last is not: it is the last one that is.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "largest drop",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean([(-np.diff(R[j:, j])).max() for j in range(T - 1)])),
+        "The forgetting is the largest drop from one moment to the next: it goes from the best to the end.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "worst before",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean([R[j : T - 1, j].min() - end[j] for j in range(T - 1)])),
+        "The forgetting counts from the lowest share: it counts from the best.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "median transfer",
+        _lost_of(back=lambda end, own, T, R: np.median((end - own)[:-1])),
+        "The transfer is a median: it is a mean.",
+        "14.7",
+        ("backward transfer",),
+    ),
+    Mutant(
+        "median forgetting",
+        _lost_of(lost=lambda R, end, own, top, T: np.median(top - end[:-1])),
+        "The forgetting is a median: it is a mean.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "diagonal over all",
+        _lost_of(lost=lambda R, end, own, top, T: (own - end).mean()),
+        "The forgetting counts from the diagonal, and over all tasks: it counts from the best, over all but the last.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "all three by task",
+        _lost_of(lost=lambda R, end, own, top, T: top.mean() - end.mean()),
+        "Two means over different tasks are subtracted: the last task is in one of them alone.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "transfer of means",
+        _lost_of(back=lambda end, own, T, R: end.mean() - own[:-1].mean()),
+        "Two means over different tasks are subtracted: the last task is in one of them alone.",
+        "14.7",
+        ("backward transfer",),
     ),
 )
