@@ -25,6 +25,7 @@ SETS = {
     "10": "s10_model",
     "11": "s11_train",
     "14": "s14_pretrain",
+    "17": "s17_capstone",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load

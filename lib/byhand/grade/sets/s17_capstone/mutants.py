@@ -1,0 +1,1290 @@
+"""Known wrong answers, each with the message that names the misconception."""
+
+import itertools
+
+import numpy as np
+
+from ...model import Mutant
+from .cases import PARTS
+
+
+def _softmax(S, axis=-1):
+    E = np.exp(S - S.max(axis=axis, keepdims=True))
+    return E / E.sum(axis=axis, keepdims=True)
+
+
+# 17.1
+
+
+def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=lambda G, N, dY: G * N, power=1,
+          dg=lambda dY, N, X, g: (dY * N).sum(axis=0), center=False, outside=False):
+    def function(dY, X, g):
+        d = X.shape[-1]
+        r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + 1e-6)
+        N = X / r
+        G = dY if outside else dY * gain(g)
+        inner = of(G, N, dY)
+        inner = inner.sum(axis=-1, keepdims=True) / (d if mean == "mean" else 1)
+        dX = G - along * N * inner - (G.mean(axis=-1, keepdims=True) if center else 0)
+        dX = dX / r**power * (gain(g) if outside else 1)
+        return N * out(g), dX, dg(dY, N, X, g)
+
+    return function
+
+
+BACK = ("what goes back", "other sizes")
+
+GAINS = (
+    Mutant(
+        "as given",
+        _gain(gain=lambda g: g),
+        "This gives what the code with its fault gives. Slope of dX alone is wrong: which factor did dY meet on its "
+        "way back, and which on its way there?",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "no gain on the way back",
+        _gain(gain=lambda g: 1 + 0 * g),
+        "dX has no gain at all: Y was N times 1 + g, so dY is multiplied by 1 + g before anything else.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "gain outside of the mean",
+        _gain(outside=True),
+        "The gain is multiplied at the end. It belongs to dY, inside the mean: with all gains equal nobody would "
+        "notice.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "sum for mean",
+        _gain(mean="sum"),
+        "The term along N has a sum where a mean belongs: r holds a mean of d squares.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "term along N lost",
+        _gain(along=0.0),
+        "r was treated as a constant: it depends on X, which takes away the part along N.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "term along N added",
+        _gain(along=-1.0),
+        "The term along N has the wrong sign: a longer X is divided by more.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "r squared",
+        _gain(power=2),
+        "dX is divided by r twice.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "centred",
+        _gain(center=True),
+        "The mean of G is taken away, as in LayerNorm; RMSNorm subtracts no mean, so none comes back.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "mean without the gain",
+        _gain(of=lambda G, N, dY: dY * N),
+        "Inside the mean stands dY without its gain.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "gain forward",
+        _gain(gain=lambda g: g, out=lambda g: g),
+        "Now both ways use g, and slopes agree: but the layer asked for has the gain 1 + g. A slope check cannot "
+        "see that; a twin can.",
+        "17.5",
+        ("the output", *BACK),
+    ),
+    Mutant(
+        "dg times the gain",
+        _gain(dg=lambda dY, N, X, g: (dY * N * (1 + g)).sum(axis=0)),
+        "dg needs no gain: Y is N times 1 + g, and its derivative by g is N.",
+        "6.3",
+        ("the gain",),
+    ),
+    Mutant(
+        "dg of X",
+        _gain(dg=lambda dY, N, X, g: (dY * X).sum(axis=0)),
+        "dg is the sum of dY times N, the normalised rows, not times X.",
+        "6.3",
+        ("the gain",),
+    ),
+    Mutant(
+        "dg as a mean",
+        _gain(dg=lambda dY, N, X, g: (dY * N).mean(axis=0)),
+        "dg is a sum over the tokens: the same gain served all of them.",
+        "6.3",
+        ("the gain",),
+    ),
+)
+
+# 17.2
+
+
+def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False, fill=None):
+    def function(Q, K, V):
+        B, H, n, k = Q.shape
+        times = H // K.shape[1]
+        if share == "repeat":
+            K, V = np.repeat(K, times, axis=1), np.repeat(V, times, axis=1)
+        elif share == "tile":
+            K, V = np.tile(K, (1, times, 1, 1)), np.tile(V, (1, times, 1, 1))
+        elif share == "keys tiled":
+            K, V = np.tile(K, (1, times, 1, 1)), np.repeat(V, times, axis=1)
+        elif share == "values tiled":
+            K, V = np.repeat(K, times, axis=1), np.tile(V, (1, times, 1, 1))
+        else:
+            K, V = np.repeat(K[:, :1], H, axis=1), np.repeat(V[:, :1], H, axis=1)
+        S = Q @ K.mT * {"k": k**-0.5, "all": (H * k) ** -0.5, "1": 1.0, "k k": 1 / k}[scale]
+        may = np.tri(n, k=mask, dtype=bool) if mask < 9 else np.ones((n, n), bool)
+        A = np.where(may, _softmax(S, axis), 0) if late else _softmax(np.where(may, S, fill or -np.inf), axis)
+        Z = A @ V
+        return (Z.swapaxes(1, 2) if merge else Z).reshape(B, n, H * k)
+
+    return function
+
+
+EACH = ("two groups", "three groups", "one group each", "other sizes")
+SHARED = ("two groups", "three groups", "other sizes")
+
+GROUPED = (
+    Mutant(
+        "as given",
+        _grouped("tile"),
+        "This gives what the code with its fault gives. With as many groups as heads, or with one, it is right: so "
+        "what is wrong is which head reads which group.",
+        "5.8",
+        SHARED,
+    ),
+    Mutant(
+        "keys tiled",
+        _grouped("keys tiled"),
+        "Values follow the groups now, keys still do not: both are shared.",
+        "5.8",
+        SHARED,
+    ),
+    Mutant(
+        "values tiled",
+        _grouped("values tiled"),
+        "Keys follow the groups now, values still do not: both are shared.",
+        "5.8",
+        SHARED,
+    ),
+    Mutant(
+        "first group for all",
+        _grouped("first"),
+        "Every head reads group 0.",
+        "5.8",
+        ("two groups", "three groups", "one group each", "other sizes"),
+    ),
+    Mutant(
+        "merged without a turn",
+        _grouped(merge=False),
+        "Heads are put together without turning the axes: the rows of your output mix tokens.",
+        "5.3",
+        EACH,
+    ),
+    Mutant(
+        "no mask",
+        _grouped(mask=9),
+        "Every place sees all places: the causal mask has gone.",
+        "8.1",
+        EACH,
+    ),
+    Mutant(
+        "mask off by one",
+        _grouped(mask=1),
+        "Each place also sees the next one.",
+        "8.2",
+        EACH,
+    ),
+    Mutant(
+        "mask after the softmax",
+        _grouped(late=True),
+        "The weights are masked after the softmax, so that the rest of a row sums to less than one.",
+        "8.4",
+        EACH,
+    ),
+    Mutant(
+        "scale of the model",
+        _grouped(scale="all"),
+        "The scores are divided by √(H k), the width of all heads; each head has its own width, k.",
+        "4.4",
+        EACH,
+    ),
+    Mutant(
+        "no scale",
+        _grouped(scale="1"),
+        "The scores are not divided by √k any more.",
+        "4.4",
+        EACH,
+    ),
+    Mutant(
+        "scale k",
+        _grouped(scale="k k"),
+        "The scores are divided by k, not by its root.",
+        "4.4",
+        EACH,
+    ),
+)
+
+# 17.3
+
+
+def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
+            cap=True, outer=1.0, axis=-1):
+    def function(dO, Q, K, V, c):
+        s = 1 / np.sqrt(Q.shape[-1])
+        U = Q @ K.T * s
+        t = np.tanh(U / c)
+        A = _softmax(c * t if cap else U)
+        dA = dO @ V.T
+        dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0))
+        dS = dS * (slope(t, c) if cap else 1) * (outer if outer == 1.0 else c)
+        dQ, dK = dS @ K * (s if "Q" in scale else 1), dS.T @ Q * (s if "K" in scale else 1)
+        return (dK, dQ, dV(A, dO)) if turn else (dQ, dK, dV(A, dO))
+
+    return function
+
+
+SCORES = ("dQ", "dK", "a small cap", "other sizes")
+
+CAPPED = (
+    Mutant(
+        "as given",
+        _capped(slope=lambda t, c: 1 - (c * t) ** 2),
+        "This gives what the code with its fault gives. dV is right, dQ and dK are not: the fault lies after the "
+        "weights and before the products. What is tanh' of, c tanh or tanh?",
+        "17.5",
+        SCORES,
+    ),
+    Mutant(
+        "cap held constant",
+        _capped(slope=lambda t, c: 1 + 0 * t),
+        "The cap sends everything through: its slope, 1 − tanh², is missing.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "divided by c",
+        _capped(slope=lambda t, c: (1 - t * t) / c),
+        "There is a 1/c left: c tanh(x / c) has the slope 1 − tanh², since the c in front takes away the one inside.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "times c",
+        _capped(outer=2.0),
+        "There is a factor c left: c tanh(x / c) has the slope 1 − tanh², since the c inside takes away the one in "
+        "front.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "tanh without its square",
+        _capped(slope=lambda t, c: 1 - t),
+        "The slope of tanh is 1 − tanh², not 1 − tanh.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "logistic slope",
+        _capped(slope=lambda t, c: t * (1 - t)),
+        "t (1 − t) is the slope of σ; that of tanh is 1 − t².",
+        "9.1",
+        SCORES,
+    ),
+    Mutant(
+        "no row sum",
+        _capped(rowsum=False),
+        "The softmax lost its row sum on the way back.",
+        "4.6",
+        SCORES,
+    ),
+    Mutant(
+        "column sum",
+        _capped(axis=-2),
+        "The softmax subtracts a sum over the queries; its weights sum to one over the keys.",
+        "4.6",
+        SCORES,
+    ),
+    Mutant(
+        "no scale in dQ",
+        _capped(scale=("K",)),
+        "1/√k is missing in dQ.",
+        "4.6",
+        ("dQ", "a small cap", "other sizes"),
+    ),
+    Mutant(
+        "no scale in dK",
+        _capped(scale=("Q",)),
+        "1/√k is missing in dK.",
+        "4.6",
+        ("dK", "a small cap", "other sizes"),
+    ),
+    Mutant(
+        "no cap at all",
+        _capped(cap=False),
+        "This is the gradient of attention without the cap.",
+        "17.1",
+        (*SCORES, "dV"),
+    ),
+)
+
+# 17.4
+
+
+def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, H_of=None):
+    def function(dZ, ids, E):
+        n = len(ids)
+        count = np.arange(1, n + 1)[:, None]
+        X = E[ids]
+        H = {"mean": np.cumsum(X, axis=0) / count, "rows": X, "sum": np.cumsum(X, axis=0)}[forward]
+        dH = dZ @ E / (count if each else 1)
+        dX = {"sum": np.cumsum(dH[::-1], axis=0)[::-1], "own": dH, "before": np.cumsum(dH, axis=0),
+              "later": np.cumsum(dH[::-1], axis=0)[::-1] - dH,
+              "after": np.cumsum((dZ @ E)[::-1], axis=0)[::-1] / count}[back]
+        dE = dZ.T @ H if scores else np.zeros_like(E)
+        if lookup == "add":
+            np.add.at(dE, ids, dX)
+        elif lookup == "once":
+            dE[ids] += dX
+        elif lookup == "set":
+            dE[ids] = dX
+        return dE
+
+    return function
+
+
+ALL_TIED = ("all different", "repeats", "other sizes")
+
+TIED = (
+    Mutant(
+        "as given",
+        _tied("once"),
+        "This gives what the code with its fault gives. Where all tokens are different it is right: which of its "
+        "lines forgets one of two equal ids?",
+        "2.4",
+        ("repeats", "other sizes"),
+    ),
+    Mutant(
+        "the scores' share overwritten",
+        _tied("set"),
+        "The look-up's share replaces that of the scores at the rows of the tokens: the table was read twice, so "
+        "its gradient is a sum.",
+        "10.5",
+        ALL_TIED,
+    ),
+    Mutant(
+        "scores alone",
+        _tied("none"),
+        "This is the share of the scores alone; the look-up read the table too.",
+        "10.5",
+        ALL_TIED,
+    ),
+    Mutant(
+        "look-up alone",
+        _tied(scores=False),
+        "This is the share of the look-up alone; the scores read the table too.",
+        "10.5",
+        ALL_TIED,
+    ),
+    Mutant(
+        "each row its own place",
+        _tied(back="own"),
+        "Row t of H is a mean over all tokens up to t, so a token gets gradient from every later row too.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "from the past",
+        _tied(back="before"),
+        "Your sum runs over the rows before a token. It is the later rows that have read it.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "own row left out",
+        _tied(back="later"),
+        "A token gets nothing from its own row, which has read it too.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "divided too late",
+        _tied(back="after"),
+        "Each row's gradient is divided by the length of *that* row's mean, before the sum over the rows.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "not divided",
+        _tied(each=False),
+        "The means divide by t + 1 on the way there, and on the way back too.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "rows for means",
+        _tied(forward="rows"),
+        "The scores' share takes H, the means, not the rows of the table.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "sums for means",
+        _tied(forward="sum"),
+        "H is a mean of the rows so far, not their sum.",
+        "17.1",
+        ALL_TIED,
+    ),
+)
+
+# 17.5
+
+
+def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=True, sign=1, half=False):
+    def function(logits, ids, lengths):
+        B, n, V = logits.shape
+        if shift:
+            P, Q = _softmax(logits[:, :-1]), np.eye(V)[ids[:, 1:]]
+        else:
+            P, Q = _softmax(logits[:, :-1]), np.eye(V)[ids[:, :-1]]
+        last = lengths[:, None]
+        mask = {"next": np.arange(1, n) < last, "this": np.arange(n - 1) < last, "all": np.ones((B, n - 1), bool),
+                "short": np.arange(2, n + 1) < last, "nonzero": ids[:, 1:] >= 0}[keep][..., None]
+        if share == "tokens":
+            w = mask / mask.sum()
+        elif share == "texts":
+            w = mask / np.maximum(mask.sum(axis=1, keepdims=True), 1) / B
+        elif share == "places":
+            w = mask / (B * (n - 1))
+        elif share == "batch":
+            w = mask / B
+        else:
+            w = mask * 1.0
+        L = -(np.log((P * Q).sum(axis=-1, keepdims=True)) * w).sum()
+        d = np.zeros(logits.shape)
+        d[:, 1 if place == "back" else 0 :][:, : n - 1] = sign * (P - Q) * (w if grad_mask else w.max() * (w >= 0))
+        return L, d / (2 if half else 1)
+
+    return function
+
+
+LOSSES = ("the loss", "its gradient", "a single token", "other sizes")
+GRADS = ("its gradient", "a single token", "other sizes")
+
+PADDED = (
+    Mutant(
+        "as given",
+        _padded("this"),
+        "This gives what the code with its fault gives. Change the padding into another token, and your loss moves: "
+        "the last real token of each text is asked for the padding after it.",
+        "17.5",
+        LOSSES,
+    ),
+    Mutant(
+        "padding counted",
+        _padded("all"),
+        "Padding is predicted and counted like words.",
+        "8.8",
+        (*LOSSES,),
+    ),
+    Mutant(
+        "one token too few",
+        _padded("short"),
+        "The last real token of each text is never asked for: place t predicts token t + 1, which must be real "
+        "itself, no more.",
+        "8.8",
+        ("the loss", "its gradient", "no padding", "a single token", "other sizes"),
+    ),
+    Mutant(
+        "mean of means",
+        _padded(share="texts"),
+        "Each text is averaged by itself first, so that a word in a short text weighs more than one in a long text.",
+        "11.2",
+        LOSSES,
+    ),
+    Mutant(
+        "divided by all places",
+        _padded(share="places"),
+        "The sum is divided by all places, padding among them: more padding, smaller loss.",
+        "11.2",
+        LOSSES,
+    ),
+    Mutant(
+        "divided by the batch",
+        _padded(share="batch"),
+        "The sum is divided by the number of texts, not of tokens.",
+        "11.2",
+        (*LOSSES, "no padding"),
+    ),
+    Mutant(
+        "a sum",
+        _padded(share="sum"),
+        "This is the sum; the mean over the tokens that count was asked for.",
+        "11.2",
+        (*LOSSES, "no padding"),
+    ),
+    Mutant(
+        "not shifted",
+        _padded(shift=False),
+        "Each place is asked for the token that it has just read: shift the labels.",
+        "10.5",
+        (*LOSSES, "no padding"),
+    ),
+    Mutant(
+        "gradient one place late",
+        _padded(place="back"),
+        "The gradient stands one place too far right: the place that makes the guess gets it.",
+        "10.5",
+        (*GRADS, "no padding"),
+    ),
+    Mutant(
+        "gradient of padding",
+        _padded(grad_mask=False),
+        "The loss leaves padding out; the gradient does not.",
+        "8.8",
+        GRADS,
+    ),
+    Mutant(
+        "sign",
+        _padded(sign=-1),
+        "The gradient has the wrong sign: it is P − Q.",
+        "11.1",
+        (*GRADS, "no padding"),
+    ),
+)
+
+# 17.6
+
+
+def _lion(first="old", b=(0.9, 0.99), decay="step", sign=True, m_step=False, lr_once=True, up=False, g_decay=False):
+    def function(theta, g, m, lr, wd):
+        if g_decay:
+            g = g + wd * theta
+        new = b[1] * m + (1 - b[1]) * g
+        u = b[0] * (new if first == "new" else m) + (1 - b[0]) * g
+        step = np.sign(u) if sign else u
+        if decay == "inside":
+            step = np.sign(u + wd * theta)
+        move = step + (wd * theta if decay == "step" else 0)
+        move = lr * move + (wd * theta if decay == "bare" else 0)
+        return theta + move if up else theta - move, (u if m_step else new)
+
+    return function
+
+
+STEPS = ("the step", "with decay", "other sizes")
+
+LIONS = (
+    Mutant(
+        "as given",
+        _lion("new"),
+        "This gives what the code with its fault gives. The new m is right, θ is not: which m does the direction "
+        "use, that of before or the new one?",
+        "17.5",
+        STEPS,
+    ),
+    Mutant(
+        "the betas exchanged",
+        _lion(b=(0.99, 0.9)),
+        "β₁ and β₂ are exchanged: 0.9 is for the direction, 0.99 for what is remembered.",
+        "17.5",
+        (*STEPS, "what is remembered"),
+    ),
+    Mutant(
+        "the direction remembered",
+        _lion(m_step=True),
+        "What is remembered is the direction's mean, with 0.9; m has its own, with 0.99.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "no sign",
+        _lion(sign=False),
+        "There is no sign: every entry of a step of Lion is as large as every other.",
+        "17.5",
+        STEPS,
+    ),
+    Mutant(
+        "decay inside the sign",
+        _lion(decay="inside"),
+        "The decay stands inside the sign, where it decides directions and does not shrink.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "decay in the gradient",
+        _lion(decay="none", g_decay=True),
+        "The decay is added to the gradient: that is L₂, and not what was asked.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "decay without the rate",
+        _lion(decay="bare"),
+        "The decay is not multiplied by the learning rate.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "no decay",
+        _lion(decay="none"),
+        "The decay has gone.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "uphill",
+        _lion(up=True),
+        "The step goes uphill: it is subtracted.",
+        "11.3",
+        STEPS,
+    ),
+)
+
+# 17.7
+
+
+def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cached="after", stream=True):
+    def function(ids, cut, E, P, W_q, W_k, W_v):
+        d, rows, K, V = E.shape[1], [], np.zeros((0, E.shape[1])), np.zeros((0, E.shape[1]))
+        for new in [ids[:cut], *ids[cut:, None]]:
+            old, n = len(K), len(new)
+            spots = np.arange(n) if place == "restart" else np.arange(old, old + n)
+            if place == "early" and old:
+                spots = spots - 1
+            if place == "cut" and old:
+                spots = np.full(n, cut)
+            if place == "late" and old:
+                spots = spots + 1
+            words = E[new]
+            X = words + P[spots]
+            source = words if cached == "words" else X
+            more_K, more_V = source @ W_k, X @ W_v
+            K, V = (more_K, more_V) if keys == "new" else (np.vstack([K, more_K]), np.vstack([V, more_V]))
+            if keys == "prompt" and old >= cut:
+                seen_K, seen_V = K[: cut], V[: cut]
+            else:
+                seen_K, seen_V = K, V
+            S = X @ W_q @ seen_K.T / (np.sqrt(d) if scale else 1)
+            if first == "mask" and n > 1:
+                S = np.where(np.arange(seen_K.shape[0]) <= np.arange(old, old + n)[:, None], S, -np.inf)
+            if mask == "no self" and old:
+                S = np.where(np.arange(S.shape[1]) < S.shape[1] - 1, S, -np.inf)
+            Y = _softmax(S) @ seen_V
+            rows.append(((X if stream else 0) + Y) @ E.T)
+            if keys == "prompt":
+                K, V = K[: max(cut, old)], V[: max(cut, old)]
+        return np.vstack(rows)
+
+    return function
+
+
+READ = ("a long rest", "a short rest", "other sizes")
+
+PIECES = (
+    Mutant(
+        "as given",
+        _pieces("restart"),
+        "This gives what the code with its fault gives. The first piece is right, everything after it is not: at "
+        "which place does a single new token stand?",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "one place early",
+        _pieces("early"),
+        "New tokens stand one place too early: the first new one shares a place with the last of the prompt.",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "one place late",
+        _pieces("late"),
+        "New tokens stand one place too late; places are counted from 0, so the next place is the number of tokens "
+        "in the cache.",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "all at the cut",
+        _pieces("cut"),
+        "Every new token stands at place `cut`; each one is a place further.",
+        "17.3",
+        ("a long rest", "other sizes"),
+    ),
+    Mutant(
+        "cache forgotten",
+        _pieces(keys="new"),
+        "Each piece sees itself alone: the keys and values before it are not kept.",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "keys of words",
+        _pieces(cached="words"),
+        "Keys are made of words without their places.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "no mask in the prompt",
+        _pieces(first="none"),
+        "Tokens of the prompt see what comes after them: the first piece needs the causal mask.",
+        "8.7",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "not itself",
+        _pieces(mask="no self"),
+        "A new token does not see itself.",
+        "8.2",
+        READ,
+    ),
+    Mutant(
+        "no scale",
+        _pieces(scale=False),
+        "The scores are not divided by √d.",
+        "4.4",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "no stream",
+        _pieces(stream=False),
+        "What attention gives is added to the stream; the stream has gone.",
+        "7.1",
+        (*READ, "all at once"),
+    ),
+)
+
+# 17.8
+
+
+def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: z / T, u_of=lambda u: u):
+    def function(logits, T, p, u):
+        w = _softmax(heat(logits, T) if when == "before" else logits)
+        if when == "power":
+            w = _softmax(logits)
+        ranked = np.argsort(-w, kind="stable")
+        mass = np.cumsum(w[ranked])
+        size = {"cross": 1 + (mass < p).sum(), "short": max(1, (mass < p).sum()), "all": len(w),
+                "more": min(len(w), 2 + (mass < p).sum())}[cut]
+        kept = np.zeros(len(w))
+        if when == "after":
+            kept[ranked[:size]] = _softmax(heat(logits, T))[ranked[:size]]
+        else:
+            kept[ranked[:size]] = w[ranked[:size]]
+        if order == "ranks":
+            share = np.cumsum(kept[ranked])
+        else:
+            share = np.cumsum(kept)
+        share = share / (share[-1] if norm else 1)
+        found = (share > u_of(u)[:, None]).argmax(axis=1)
+        return ranked[found] if order == "ranks" else found
+
+    return function
+
+
+HOT = ("hot", "cold")
+DRAWN = ("hot", "cold", "other sizes")
+
+DRAWS = (
+    Mutant(
+        "as given",
+        _draw(when="after"),
+        "This gives what the code with its fault gives. With T = 1 it is right: which chances decide who belongs to "
+        "the nucleus, those before the temperature or those after it?",
+        "17.5",
+        DRAWN,
+    ),
+    Mutant(
+        "no temperature",
+        _draw(heat=lambda z, T: z),
+        "The temperature has no effect.",
+        "17.3",
+        DRAWN,
+    ),
+    Mutant(
+        "times T",
+        _draw(heat=lambda z, T: z * T),
+        "The logits are multiplied by T: they are divided.",
+        "17.3",
+        DRAWN,
+    ),
+    Mutant(
+        "crossing word lost",
+        _draw(cut="short"),
+        "The word that crosses p is left out: the nucleus is the fewest words that *reach* p.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "one word more",
+        _draw(cut="more"),
+        "The nucleus has one word more than it needs to reach p.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "no nucleus",
+        _draw(cut="all"),
+        "No word is left out.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "not shared out",
+        _draw(norm=False),
+        "What is kept sums to less than one: the shares must be divided by their sum, or the largest draws fall "
+        "into nothing.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "in order of rank",
+        _draw(order="ranks"),
+        "The shares follow the ranks; the statement has them in the order of the ids.",
+        "17.5",
+        ("hot", "T of one", "other sizes"),
+    ),
+    Mutant(
+        "from the other end",
+        _draw(u_of=lambda u: 1 - u),
+        "The draws are counted from the other end, 1 − u.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+)
+
+# 17.9
+
+
+def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, within=False, logits=True):
+    def function(W, X, y, lr, parts):
+        import torch
+
+        W = W.clone()
+        slope = torch.zeros_like(W)
+        N = len(y)
+        for _ in range(steps):
+            if zero:
+                slope = torch.zeros_like(W)
+            pieces = zip(torch.tensor_split(X, parts), torch.tensor_split(y, parts), strict=True)
+            for x, z in pieces:
+                Z = x @ W
+                P = torch.softmax(Z, dim=-1)
+                Q = torch.nn.functional.one_hot(z, W.shape[1]).to(W.dtype)
+                g = x.T @ (P - Q)
+                share = {"sum": N, "means": len(z) * parts, "means added": len(z), "sums": 1, "sums of parts": parts}
+                share = share[how]
+                if within:
+                    W = W - lr * g / share
+                else:
+                    slope = slope + g / share
+            if not within:
+                W = W + lr * slope if up else W - lr_of(lr, parts) * slope
+        return W
+
+    return function
+
+
+UNEVEN = ("uneven parts", "other sizes")
+PARTED = ("even parts", "uneven parts", "other sizes")
+ALL_STEPS = ("even parts", "uneven parts", "one part", "other sizes")
+
+STEPPED = (
+    Mutant(
+        "as given",
+        _steps("means"),
+        "This gives what the code with its fault gives. With parts of one size it is right. What does a row weigh "
+        "in a part of two, and what in a part of three?",
+        "11.8",
+        UNEVEN,
+    ),
+    Mutant(
+        "means added",
+        _steps("means added"),
+        "The means of the parts are added and never divided: the step grows with the number of parts.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
+        "sums",
+        _steps("sums"),
+        "The gradient is a sum over the rows; the mean over all N rows was asked for.",
+        "11.8",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "sums over parts",
+        _steps("sums of parts"),
+        "The sum over the rows is divided by the number of parts, not by the number of rows.",
+        "11.8",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "never zeroed",
+        _steps(zero=False),
+        "The gradients of earlier steps are still there: they must be set to zero once a step.",
+        "11.8",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "a step for each part",
+        _steps(within=True),
+        "The weights move after every part; all parts of a step see the same weights.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
+        "means, never zeroed",
+        _steps("means", zero=False),
+        "Two faults: parts of unequal size weigh the same, and the gradients of earlier steps are still there.",
+        "11.8",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "one step",
+        _steps(steps=1),
+        "This is one step; three were asked for.",
+        "17.5",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "uphill",
+        _steps(up=True),
+        "The step goes uphill.",
+        "11.3",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "rate divided",
+        _steps(lr_of=lambda lr, parts: lr / parts),
+        "The learning rate is divided by the number of parts, on top of the mean.",
+        "11.8",
+        PARTED,
+    ),
+)
+
+# 17.10
+
+
+def _probe(places="all", words="all", look="before", texts="all", same_row=False, alone=False):
+    def function(model, ids, V):
+        B, n = ids.shape
+        base, future, mates = model(ids), 0.0, 0.0
+        shifts = range(1, V) if words == "all" else [1]
+        cuts = {"all": range(1, n), "last": [n - 1], "middle": [n // 2], "second": [1]}[places]
+        for shift in shifts:
+            for t in cuts:
+                for b, stop in itertools.product(range(B), (t + 1,) if alone else (n, t + 1)):
+                    other = ids.copy()
+                    other[b, t:stop] = (other[b, t:stop] + shift) % V
+                    gap = np.abs(model(other) - base)[b : b + 1]
+                    seen = {"before": gap[:, :t], "upto": gap[:, : t + 1], "last": gap[:, t - 1 : t],
+                            "first": gap[:, :1], "none": gap[:, :0]}[look]
+                    future = max(future, seen.max(initial=0.0))
+            for b in range(B) if texts == "all" else [0] if texts == "first" else []:
+                other = (ids + shift) % V
+                if texts == "first":
+                    other = ids.copy()
+                    other[1] = (other[1] + shift) % V
+                if not same_row:
+                    other[b] = ids[b]
+                mates = max(mates, np.abs(model(other) - base)[b].max())
+        return future, mates
+
+    return function
+
+
+RIGHT, AHEAD, FAR = "a causal model", "one place ahead", "from far away"
+RARE, HALF, MEAN, THIRD, BOTH, MORE = ("a rare word", "every other place", "the batch's mean", "one of the batch",
+                                       "both at once", "other sizes")
+
+PROBES = (
+    Mutant(
+        "counts itself",
+        _probe(look="upto"),
+        "Your probe counts the place that was changed: it may move, and does in every good model. Only places "
+        "before it may not.",
+        "8.9",
+        (RIGHT, MEAN, THIRD),
+    ),
+    Mutant(
+        "one word tried",
+        _probe(words="one"),
+        "Your probe tries one other word. This model looks for a word that is in none of the texts: try all.",
+        "17.5",
+        (RARE,),
+    ),
+    Mutant(
+        "last place only",
+        _probe(places="last", look="last"),
+        "Your probe changes the last token and looks at the place before it. A leak may lie anywhere: change each "
+        "token, and look at all places before it.",
+        "8.9",
+        (FAR, RARE),
+    ),
+    Mutant(
+        "neighbours only",
+        _probe(look="last", alone=True),
+        "Your probe looks at the place just before the change. A leak may jump: look at all earlier places.",
+        "8.9",
+        (FAR, RARE),
+    ),
+    Mutant(
+        "first place only",
+        _probe(look="first"),
+        "Your probe looks at the first place alone.",
+        "8.9",
+        ("deep inside",),
+    ),
+    Mutant(
+        "one cut",
+        _probe(places="middle"),
+        "Your probe changes the tokens from one place on. A leak may lie elsewhere: try every place.",
+        "8.9",
+        ("deep inside", HALF),
+    ),
+    Mutant(
+        "a row with its own text",
+        _probe(same_row=True),
+        "Your probe looks at texts that it has changed: they move, of course. Change the others alone.",
+        "17.5",
+        (RIGHT, AHEAD, FAR, RARE, HALF),
+    ),
+    Mutant(
+        "two texts only",
+        _probe(texts="first"),
+        "Your probe changes the second text and looks at the first. Any text may reach any other.",
+        "17.5",
+        (THIRD,),
+    ),
+    Mutant(
+        "no batch",
+        _probe(texts="none"),
+        "The second number is always 0: whether the other texts of the batch matter was not asked.",
+        "17.5",
+        (MEAN, THIRD, BOTH),
+    ),
+    Mutant(
+        "no future",
+        _probe(look="none"),
+        "The first number is always 0: whether the future matters was not asked.",
+        "8.9",
+        (AHEAD, FAR, RARE, HALF, BOTH),
+    ),
+)
+
+# 17.11
+
+
+def _hiding(of):
+    def function(X, gamma):
+        C = X - X.mean()
+        N = C / np.sqrt((C * C).mean() + 1e-5)
+        dY = of(X, gamma, N)
+        return dY / np.abs(dY).max()
+
+    return function
+
+
+def _orthogonal(*rows):
+    return np.linalg.svd(np.stack(rows))[2][-1]
+
+
+BOTH_TOKENS = ("six features", "nine features", "other numbers")
+
+HIDING = (
+    Mutant(
+        "all ones",
+        _hiding(lambda X, g, N: np.ones_like(X)),
+        "dY of all ones hides faults where γ is constant. Here γ differs from entry to entry, and γ ∘ dY is not "
+        "constant any more.",
+        "0.6",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "one over the gain",
+        _hiding(lambda X, g, N: 1 / g),
+        "γ ∘ dY is constant here, so the right gradient is zero; the wrong one takes the mean of dY itself, and is "
+        "not.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "orthogonal to 1 and x̂",
+        _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N)),
+        "This dY is orthogonal to 1 and to x̂, so the means of the wrong formula vanish. The right one has the "
+        "means of γ ∘ dY: they must vanish too.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "orthogonal to γ and γx̂",
+        _hiding(lambda X, g, N: _orthogonal(g, g * N)),
+        "This dY makes the means of the right formula vanish. Those of the wrong one are means of dY itself: they "
+        "must vanish too.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "x̂ itself",
+        _hiding(lambda X, g, N: N),
+        "dY = x̂: the means of the two formulas are different numbers.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "three of the four",
+        _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N, g)),
+        "Three of the four means vanish; the mean of γ ∘ dY ∘ x̂ does not.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "not scaled",
+        lambda X, gamma: _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N, g, g * N))(X, gamma) / 2,
+        "It hides the fault; scale it so that its largest entry is 1 in size.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "nothing",
+        lambda X, gamma: np.zeros_like(X),
+        "dY of zeros hides every fault, and tests nothing: its largest entry is to be 1 in size.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+)
+
+# 17.12
+
+
+def _detective(pick="first", order=("gap", "slopes", "labels"), names=PARTS, limit=1e-5, gap_limit=1e-6, leak=True,
+               floor=True, off=0):
+    def function(slopes, gap, lk, loss, low):
+        wrong = np.flatnonzero(slopes > limit)
+        for what in order:
+            if what == "gap" and gap > gap_limit:
+                return ("mask" if lk > 1e-6 else "wiring") if leak else leak or "wiring"
+            if what == "slopes" and len(wrong):
+                k = {"first": wrong[0], "last": wrong[-1], "worst": int(slopes.argmax())}[pick]
+                return names[min(max(k + off, 0), 5)]
+            if what == "labels" and floor and loss < low:
+                return "labels"
+        return "none"
+
+    return function
+
+
+def _always(name):
+    return lambda slopes, gap, leak, loss, floor: name
+
+
+EVERY = ("ten records", "thirty records", "other numbers")
+
+RECORDS = (
+    Mutant(
+        "the worst slope",
+        _detective("worst"),
+        "You take the largest error. A fault spoils everything after it, some of it more than its own neighbour: "
+        "the first wrong array counts.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "the last slope",
+        _detective("last"),
+        "You take the last wrong array. The way back begins at the loss: the first wrong one counts.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "labels first",
+        _detective(order=("labels", "gap", "slopes")),
+        "A mask that lets the future through makes a loss too good as well: labels are to blame only if nothing "
+        "else is.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "part after the array",
+        _detective(off=1),
+        "The part that you name lies after the first wrong array. What spoils an array comes before it on the way "
+        "back.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "part before the part",
+        _detective(off=-1),
+        "The part that you name lies one too early: its own array is right.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "no labels",
+        _detective(floor=False),
+        "A loss below what a good model can reach is never remarked.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "no leak asked",
+        _detective(leak=False),
+        "Wrong logits are always the wiring; with a leak it is the mask.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "no twin asked",
+        _detective(order=("slopes", "labels")),
+        "The twin's gap is never looked at: a wrong function with an exact gradient passes.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "no slopes",
+        _detective(order=("gap", "labels")),
+        "Slopes are never looked at.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "too strict",
+        _detective(limit=1e-9),
+        "Errors of 1e-8 are rounding: central differences in float64 are no better. Your bound is too strict.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "too lax",
+        _detective(limit=1e-2),
+        "An error of 1e-3 is a fault: rounding is far below. Your bound is too lax.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "always none",
+        _always("none"),
+        "You find nothing wrong with any of them.",
+        "17.5",
+        EVERY,
+    ),
+)
