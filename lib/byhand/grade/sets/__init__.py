@@ -26,6 +26,7 @@ SETS = {
     "11": "s11_train",
     "14": "s14_pretrain",
     "17": "s17_capstone",
+    "12": "s12_generate",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load
