@@ -24,9 +24,9 @@ SETS = {
     "09": "s09_block",
     "10": "s10_model",
     "11": "s11_train",
+    "12": "s12_generate",
     "14": "s14_pretrain",
     "17": "s17_capstone",
-    "12": "s12_generate",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load
