@@ -195,7 +195,7 @@ class Digits(NamedTuple):
 
 @functools.cache
 def digits() -> Digits:
-    """Hand-written digits of 43 people, 8 × 8 (Alpaydin and Kaynak 1998), as scikit-learn brings them along."""
+    """Hand-written digits, 8 × 8, sheet after sheet (Alpaydin and Kaynak 1998), as scikit-learn brings them along."""
     from sklearn.datasets import load_digits
 
     found = load_digits()

@@ -27,14 +27,14 @@ def patchify_forward(
     h, w, lead = H // patch, W // patch, images.shape[:-3]
     rows = images.reshape(*lead, h, patch, w, patch, C)
     squares = np.swapaxes(rows, -4, -3)  # (…, grid row, grid column, row in the patch, column in the patch, C)
-    P = squares.reshape(*lead, h * w, patch * patch * C)
+    P = squares.reshape(*lead, h * w, patch * patch * C)  # (15.1)
     return P, PatchifyCache(P.shape, H, W, patch)
 
 
 @checked
 def patchify_backward(dP: Float[Array, "*B n f"], cache: PatchifyCache) -> Float[Array, "*B H W C"]:
     """dimages: every pixel went to one place, so its gradient comes back from there."""
-    return unpatchify_forward(dP, cache.height, cache.width, cache.patch)[0]
+    return unpatchify_forward(dP, cache.height, cache.width, cache.patch)[0]  # (15.2)
 
 
 class UnpatchifyCache(NamedTuple):
@@ -53,14 +53,14 @@ def unpatchify_forward(
     same_shape("unpatchify", (*lead, h * w, patches.shape[-1]), patches=patches.shape)
     C = patches.shape[-1] // (patch * patch)
     rows = np.swapaxes(patches.reshape(*lead, h, w, patch, patch, C), -4, -3)
-    images = rows.reshape(*lead, height, width, C)
+    images = rows.reshape(*lead, height, width, C)  # (15.1)
     return images, UnpatchifyCache(images.shape, patch)
 
 
 @checked
 def unpatchify_backward(dI: Float[Array, "*B H W C"], cache: UnpatchifyCache) -> Float[Array, "*B n f"]:
     """dpatches: the gradient cut like an image."""
-    return patchify_forward(dI, cache.patch)[0]
+    return patchify_forward(dI, cache.patch)[0]  # (15.2)
 
 
 @checked
@@ -68,7 +68,7 @@ def positions_2d(h: Size, w: Size, d: Size, base: Positive = 10000.0) -> Float[A
     """Sinusoids of the grid row in the first d/2 features, of the grid column in the rest; n = h w, as patches run."""
     multiple_of("positions_2d", 4, d=d)
     rows, columns = sinusoidal(h, d // 2, base), sinusoidal(w, d // 2, base)
-    return np.concatenate([np.repeat(rows, w, axis=0), np.tile(columns, (h, 1))], axis=-1)
+    return np.concatenate([np.repeat(rows, w, axis=0), np.tile(columns, (h, 1))], axis=-1)  # (15.3)
 
 
 class ClassTokenCache(NamedTuple):
@@ -82,7 +82,7 @@ def class_token_forward(
 ) -> tuple[Float[Array, "*B n+1 d"], ClassTokenCache]:
     """[token; X]: one learned token before those of every image, to gather what the classifier reads."""
     first = np.broadcast_to(token, (*X.shape[:-2], 1, token.size))
-    Y = np.concatenate([first, X], axis=-2)
+    Y = np.concatenate([first, X], axis=-2)  # (15.5)
     return Y, ClassTokenCache(X.shape, Y.shape[-2])
 
 
@@ -91,7 +91,7 @@ def class_token_backward(
     dY: Float[Array, "*B m d"], cache: ClassTokenCache
 ) -> tuple[Float[Array, "*B n d"], Float[Array, " d"]]:
     """dX, dtoken: the token was shared, so its gradient is a sum over the images."""
-    return dY[..., 1:, :], dY[..., 0, :].reshape(-1, dY.shape[-1]).sum(axis=0)
+    return dY[..., 1:, :], dY[..., 0, :].reshape(-1, dY.shape[-1]).sum(axis=0)  # (15.6)
 
 
 class MeanPoolCache(NamedTuple):
@@ -106,13 +106,13 @@ def mean_pool_forward(
     """The mean of the tokens where mask is True; a sequence with none gives zeros."""
     real = np.ones(X.shape[:-1], X.dtype) if mask is None else mask.astype(X.dtype)
     weights = real / np.maximum(real.sum(axis=-1, keepdims=True), 1)
-    return (weights[..., None, :] @ X)[..., 0, :], MeanPoolCache(weights, X.shape[-1])
+    return (weights[..., None, :] @ X)[..., 0, :], MeanPoolCache(weights, X.shape[-1])  # (15.7)
 
 
 @checked
 def mean_pool_backward(dY: Float[Array, "*B d"], cache: MeanPoolCache) -> Float[Array, "*B n d"]:
     """dX: each real token gets its share of dY, padding gets exactly 0."""
-    return cache.weights[..., None] * dY[..., None, :]
+    return cache.weights[..., None] * dY[..., None, :]  # (15.8)
 
 
 @checked
@@ -126,5 +126,5 @@ def attention_rollout(layers: list[Float[Array, "*B H n n"]], residual: Share = 
     stay = np.eye(layers[0].shape[-1], dtype=layers[0].dtype)
     total = stay
     for A in layers:
-        total = ((1 - residual) * A.mean(axis=-3) + residual * stay) @ total
+        total = ((1 - residual) * A.mean(axis=-3) + residual * stay) @ total  # (15.13), (15.14)
     return total

@@ -26,6 +26,7 @@ SETS = {
     "11": "s11_train",
     "12": "s12_generate",
     "14": "s14_pretrain",
+    "15": "s15_vision",
     "17": "s17_capstone",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,741 @@
+"""Known wrong answers, each with the message that names the misconception."""
+
+import numpy as np
+
+from ...model import Mutant
+
+# 15.1
+
+
+def _together(order=(0, 2, 1, 3, 4), grid=lambda h, w, p, c: (h, w, p, p, c)):
+    """The five axes of the rows, brought into another order."""
+
+    def function(patches, height, width, patch):
+        *lead, _, f = patches.shape
+        h, w, c = height // patch, width // patch, f // patch**2
+        k = len(lead)
+        five = patches.reshape(*lead, *grid(h, w, patch, c))
+        five = five.transpose(*range(k), *(k + a for a in order))
+        return five.reshape(*lead, height, width, c)
+
+    return function
+
+
+def _one_channel(patches, height, width, patch):
+    full = _together()(patches, height, width, patch)
+    return full.mean(axis=-1, keepdims=True)
+
+
+def _first_batch(patches, height, width, patch):
+    full = _together()(patches, height, width, patch)
+    return full.reshape(-1, *full.shape[-3:])
+
+
+def _wide_grid(patches, height, width, patch):
+    return np.swapaxes(_together()(patches, width, height, patch), -3, -2)
+
+
+def _by_height(patches, height, width, patch):
+    """Square k put into row k // h and column k % h, where there is such a place."""
+    *lead, n, f = patches.shape
+    h, c = height // patch, f // patch**2
+    images = np.zeros((*lead, height, width, c))
+    for k in range(n):
+        y, x = k // h * patch, k % h * patch
+        if y < height and x < width:
+            images[..., y : y + patch, x : x + patch, :] = patches[..., k, :].reshape(*lead, patch, patch, c)
+    return images
+
+
+TOGETHER_ALL = ("one image", "colours", "two axes in front")
+TOGETHER = (
+    Mutant("reshape alone", _together((0, 1, 2, 3, 4)),
+           "A reshape alone: in memory the pixels of a square stand together, those of a line of the image must. Read "
+           "the rows as five axes, exchange two, and only then flatten.", "15.1", TOGETHER_ALL),
+    Mutant("down, then right", _together((1, 2, 0, 3, 4), lambda h, w, p, c: (w, h, p, p, c)),
+           "The squares are put down column by column; row i·w + j of the matrix is the square in row i and column j: "
+           "left to right, then down.", "15.1", TOGETHER_ALL),
+    Mutant("pixels transposed", _together((0, 3, 1, 2, 4)),
+           "Each square is turned over its diagonal: within a square the pixels run left to right, then down, too.",
+           "15.1", TOGETHER_ALL),
+    Mutant("both transposed", _wide_grid,
+           "The squares run down column by column and their pixels too: everything is the transpose of what it should "
+           "be. Left to right comes first, both times.", "15.1", TOGETHER_ALL),
+    Mutant("channels first", _together((0, 3, 1, 4, 2), lambda h, w, p, c: (h, w, c, p, p)),
+           "The channels are taken as the slowest index of a row; the channels of a pixel stand side by side, so they "
+           "are the fastest.", "15.1", ("colours", "two axes in front")),
+    Mutant("grey", _one_channel,
+           "There is one channel in the result. The number of channels is the width of a row divided by patch².",
+           "15.1", ("colours", "two axes in front")),
+    Mutant("divided by the height", _by_height,
+           "Square k is put into row k // h and column k % h, with h the rows of the grid: each row of the grid has "
+           "w = width / patch squares, so it is k // w and k % w.", "15.1", TOGETHER_ALL),
+    Mutant("axes in front joined", _first_batch,
+           "The axes in front are flattened into one; they come out as they went in.", "15.1", ("one image",
+                                                                                             "two axes in front")),
+    Mutant("grid turned", _together((0, 2, 1, 3, 4), lambda h, w, p, c: (w, h, p, p, c)),
+           "Height and width of the grid are exchanged: there are height / patch rows of squares, and width / patch in "
+           "each. With a square image nobody would notice.", "15.1", TOGETHER_ALL),
+)
+
+# 15.2
+
+
+def _cut(order=(0, 2, 1, 3, 4), turned=False):
+    def function(images, patch):
+        *lead, H, W, c = images.shape
+        h, w, k = H // patch, W // patch, len(lead)
+        shape = (w, patch, h, patch, c) if turned else (h, patch, w, patch, c)
+        five = images.reshape(*lead, *shape).transpose(*range(k), *(k + a for a in order))
+        return five.reshape(*lead, h * w, patch * patch * c)
+
+    return function
+
+
+def _from_the_end(images, patch):
+    """The code of the statement with a transpose of all axes, which moves those in front as well."""
+    *lead, H, W, c = images.shape
+    h, w = H // patch, W // patch
+    five = images.reshape(*lead, h, patch, w, patch, c)
+    return np.swapaxes(five, 1, 2).reshape(*lead, h * w, patch * patch * c) if five.ndim > 5 else _cut()(images, patch)
+
+
+def _joined(images, patch):
+    found = _cut()(images, patch)
+    return found.reshape(-1, *found.shape[-2:])
+
+
+CUT_ALL = ("one image", "a batch", "two axes in front")
+CUTTING = (
+    Mutant("the code as it is", _cut((2, 0, 3, 1, 4)),
+           "That is the code as it was: the squares run down, then right, and so do the pixels of each. Both pairs of "
+           "axes are in the wrong order.", "15.1", CUT_ALL),
+    Mutant("down, then right", _cut((2, 0, 1, 3, 4)),
+           "The pixels of a square are in order now, the squares are not: they still run down column by column.",
+           "15.1", CUT_ALL),
+    Mutant("pixels transposed", _cut((0, 2, 3, 1, 4)),
+           "The squares are in order now, their pixels are not: within a square they still run down, then right.",
+           "15.1", CUT_ALL),
+    Mutant("reshape alone", _cut((0, 1, 2, 3, 4)),
+           "Without any exchange of axes a row is a strip of the image, not a square.", "15.1", CUT_ALL),
+    Mutant("channels first", _cut((0, 2, 4, 1, 3)),
+           "The channels come first in each row; the channels of a pixel stand side by side.", "15.1", CUT_ALL),
+    Mutant("axes counted from the front", _from_the_end,
+           "The exchange counts its axes from the front, so with a batch it moves other axes than without. Count from "
+           "the end.", "15.1", ("a batch", "two axes in front")),
+    Mutant("axes in front joined", _joined,
+           "The axes in front are flattened into one; they come out as they went in.", "15.1",
+           ("one image", "two axes in front")),
+    Mutant("grid turned", _cut((0, 2, 1, 3, 4), turned=True),
+           "The image is read as if it were as wide as it is high: there are H / patch rows of squares and W / patch "
+           "in each.", "15.1", CUT_ALL),
+)
+
+# 15.3
+
+
+def _bill(tokens=1, weights=lambda p, c, d: p * p * c * d, embed=lambda n, p, c, d: 2 * n * p * p * c * d,
+          maps=24, pairs=4, layers=lambda x: x, grid=lambda H, W, p: H * W // (p * p), read=1, places=0):
+    def function(height, width, channels, patch, d, layers_):
+        n = grid(height, width, patch)
+        m, k = n + tokens, n + tokens * read
+        return (m, weights(patch, channels, d) + places * m * d, embed(n, patch, channels, d),
+                layers(layers_) * (maps * k * d * d + pairs * k * k * d))
+
+    def called(height, width, channels, patch, d, layers):
+        return function(height, width, channels, patch, d, layers)
+
+    return called
+
+
+BILL_ALL = ("grey", "colours", "halved squares")
+BILLS = (
+    Mutant("no class token", _bill(tokens=0),
+           "The class token is a token too: the blocks read one more row than there are squares.", "15.2", BILL_ALL),
+    Mutant("class token embedded", _bill(embed=lambda n, p, c, d: 2 * (n + 1) * p * p * c * d),
+           "The class token is counted in the patch embedding; it is a row of its own and comes in behind it.", "15.2",
+           BILL_ALL),
+    Mutant("one for a multiplication", _bill(embed=lambda n, p, c, d: n * p * p * c * d, maps=12, pairs=2),
+           "A multiplication and its addition are counted as one operation; in this course they are two.", "9.9",
+           BILL_ALL),
+    Mutant("no channels", _bill(weights=lambda p, c, d: p * p * d, embed=lambda n, p, c, d: 2 * n * p * p * d),
+           "The channels are missing: a square has patch² times channels numbers.", "15.1", ("colours",
+                                                                                           "halved squares")),
+    Mutant("attention without its products", _bill(pairs=0),
+           "The scores and the mean of the values are missing: 4 m² d a block, and they are what small squares make "
+           "dear.", "9.9", BILL_ALL),
+    Mutant("scores alone", _bill(pairs=2),
+           "Only the scores are counted, 2 m² d; the mean of the values takes as much again.", "9.9", BILL_ALL),
+    Mutant("no feed-forward", _bill(maps=8),
+           "The feed-forward layers are missing: two products with 4 d² weights, 16 m d² operations.", "9.9",
+           BILL_ALL),
+    Mutant("no maps of attention", _bill(maps=16),
+           "The four maps of attention are missing, 8 m d² operations.", "9.9", BILL_ALL),
+    Mutant("narrow feed-forward", _bill(maps=12),
+           "The feed-forward layer is taken as d wide; its inner width is 4 d, so its two products take 16 m d².",
+           "9.9", BILL_ALL),
+    Mutant("blocks without class token", _bill(read=0),
+           "The class token is counted among the tokens, and not in the work of the blocks, which read it too.", "15.2",
+           BILL_ALL),
+    Mutant("blocks at half price", _bill(maps=12, pairs=2),
+           "The blocks are at half their price: a multiplication and its addition are two operations, as they are in "
+           "the embedding.", "9.9", BILL_ALL),
+    Mutant("places among the weights", _bill(places=1),
+           "The positions are counted among the weights of the patch embedding; they are no part of it.", "15.1",
+           BILL_ALL),
+    Mutant("one block", _bill(layers=lambda x: 1), "One block is counted, not all of them.", "15.3", BILL_ALL),
+    Mutant("a side for an area", _bill(grid=lambda H, W, p: H * W // p),
+           "The pixels are divided by patch; a square covers patch × patch of them.", "15.1", BILL_ALL),
+    Mutant("with biases", _bill(weights=lambda p, c, d: p * p * c * d + d),
+           "The bias is counted among the weights of the embedding.", "15.1", BILL_ALL),
+    Mutant("embedding once", _bill(embed=lambda n, p, c, d: 2 * p * p * c * d),
+           "The embedding is counted for one square; all of them are multiplied by the same matrix.", "15.1",
+           BILL_ALL),
+)
+
+# 15.4
+
+_ORDERS = {"right": (0, 2, 1, 3, 4), "reshape": (0, 1, 2, 3, 4), "down first": (2, 0, 1, 3, 4),
+           "transposed": (0, 2, 3, 1, 4), "channels first": (0, 2, 4, 1, 3)}
+
+
+def _names(order=tuple(_ORDERS), say=lambda name: name, look=lambda x: x, without=(), orders=_ORDERS,
+           default="right"):
+    def function(image, F, patch):
+        H, W, c = image.shape
+        five = image.reshape(H // patch, patch, W // patch, patch, c)
+        for name in order:
+            made = five.transpose(orders[name]).reshape(F.shape)
+            if name not in without and np.array_equal(look(made), look(F)):
+                return say(name)
+        return default
+
+    return function
+
+
+_TURN = {"down first": "transposed", "transposed": "down first"}
+EXHIBIT_ALL = ("five exhibits", "colours in another grid")
+NAMING = (
+    Mutant("always right", lambda image, F, patch: "right",
+           "Everything is called right. Four kinds of exhibit are not: compare the rows with the squares of the "
+           "image.", "15.1", EXHIBIT_ALL),
+    Mutant("two names exchanged", _names(say=lambda name: _TURN.get(name, name)),
+           "'down first' and 'transposed' are exchanged: the first is about the order of the squares, the second about "
+           "that of the pixels in a square.", "15.1", EXHIBIT_ALL),
+    Mutant("first row alone", _names(("right", "down first", "reshape", "transposed", "channels first"),
+                                     look=lambda F: F[0]),
+           "An exhibit whose squares run down, then right, is called right. Square 0 is the upper left one in whatever "
+           "order they run, so the first row is not enough: look at the others too.", "15.1", EXHIBIT_ALL),
+    Mutant("rows as sets", _names(("right", "transposed", "channels first", "down first", "reshape"),
+                                  look=lambda F: np.sort(F, axis=1)),
+           "The rows are compared as sets of numbers, or by their sums, so the order in a row is not seen: a square "
+           "that is transposed, or that has its channels first, holds the same numbers.", "15.1", EXHIBIT_ALL),
+    *(Mutant(f"{name} taken for {default}", _names(without=(name,), default=default), says, "15.1", EXHIBIT_ALL)
+      for name, says in {
+          "right": "The right exhibit is accused.",
+          "channels first": "The exhibit with its channels first is not recognised: in each row all numbers of one "
+                            "channel, in the order of the pixels, stand before those of the next.",
+          "reshape": "The exhibit of a mere reshape is not recognised: its rows are strips of the image.",
+          "down first": "The exhibit whose squares run down, then right, is not recognised. Its first row is right, "
+                        "and so is the order in every row.",
+          "transposed": "The exhibit whose squares are turned over their diagonal is not recognised: its squares are "
+                        "in order, and their pixels run down, then right."}.items()
+      for default in _ORDERS if default != name and (name, default) != ("down first", "right")),
+)
+
+# 15.5
+
+
+def _convolution(load, stride=None, bias=True, learns=True):
+    def function(W, b, patch):
+        import torch
+
+        f, d = W.shape
+        c = f // patch**2
+        conv = torch.nn.Conv2d(c, d, patch, stride=stride or patch, dtype=W.dtype)
+        with torch.no_grad():
+            conv.weight.copy_(load(W, patch, c, d))
+            conv.bias.copy_(b if bias else 0 * b)
+        if not learns:
+            conv.requires_grad_(False)
+        return conv
+
+    return function
+
+
+def _right(W, p, c, d):
+    return W.reshape(p, p, c, d).permute(3, 2, 0, 1)
+
+
+CONV = ("tokens", "grey", "colours in a batch")
+CONVOLUTIONS = (
+    Mutant("reshape alone", _convolution(lambda W, p, c, d: W.T.reshape(d, c, p, p)),
+           "The weights are reshaped to (out, channel, row, column) without moving an axis. In a row of the patches "
+           "the channel is the fastest index: read W as (row, column, channel, out) first.", "15.1",
+           ("tokens", "colours in a batch")),
+    Mutant("all wrong", _convolution(lambda W, p, c, d: W.reshape(d, c, p, p)),
+           "W has the outputs in its columns, and is read as if they were the rows: transpose, or permute, before any "
+           "reshape to (out, …).", "15.1", CONV),
+    Mutant("taps transposed", _convolution(lambda W, p, c, d: _right(W, p, c, d).mT),
+           "Rows and columns of the taps are exchanged: the last axis of the weights of nn.Conv2d is the column.",
+           "15.1", CONV),
+    Mutant("taps turned round", _convolution(lambda W, p, c, d: _right(W, p, c, d).flip(2, 3)),
+           "The taps are turned round. That would be a convolution as mathematicians write it; nn.Conv2d does not turn "
+           "them.", "15.1", CONV),
+    Mutant("stride 1", _convolution(_right, stride=1),
+           "The window moves by one pixel, so the squares overlap: the stride is the width of a square.", "15.1", CONV),
+    Mutant("no bias", _convolution(_right, bias=False), "The bias is missing.", "15.1", CONV),
+    Mutant("channels reversed", _convolution(lambda W, p, c, d: _right(W, p, c, d).flip(1)),
+           "The channels are in the opposite order.", "15.1", ("tokens", "colours in a batch")),
+    Mutant("frozen", _convolution(_right, learns=False),
+           "The numbers are right, but the layer can no longer learn: its parameters are to stay parameters. Copy into "
+           "them under torch.no_grad().", "15.1", ("learning",)),
+)
+
+# 15.6
+
+
+def _pooled(count=lambda mask, n: 1 + mask.sum(axis=-1), over="all", spread=lambda share, mask: np.where(
+        mask[..., None], share[..., None, :], 0.0), token=lambda share, dy: share):
+    def function(dy, X, token_, mask):
+        share = dy / count(mask, mask.shape[-1])[..., None]
+        dt = token(share, dy).reshape(-1, token_.size)
+        dt = {"all": dt.sum, "mean": dt.mean}[over](axis=0)
+        return spread(share, mask), dt
+
+    return function
+
+
+def _without_token(dy, X, token, mask):
+    _, dt = _pooled()(dy, X, token, mask)
+    return _pooled(lambda mask, n: np.maximum(mask.sum(axis=-1), 1))(dy, X, token, mask)[0], dt
+
+
+def _token_kept(dy, X, token, mask):
+    dX, _ = _pooled()(dy, X, token, mask)
+    return dX, dy / (1 + mask.sum(axis=-1))[..., None]
+
+
+def _token_last(dy, X, token, mask):
+    dX, _ = _pooled()(dy, X, token, mask)
+    share = dy / (1 + mask.sum(axis=-1))[..., None]
+    return dX, share.sum(axis=0) if share.ndim > 1 else share
+
+
+POOL_ALL = ("one image", "a batch", "two axes in front", "nothing real")
+SEVERAL = ("a batch", "two axes in front", "nothing real")
+POOLS = (
+    Mutant("token not counted", _pooled(lambda mask, n: np.maximum(mask.sum(axis=-1), 1)),
+           "The class token is not counted among those that the mean is over: with k real tokens it is over k + 1.",
+           "15.2", POOL_ALL),
+    Mutant("token counted for itself alone", _without_token,
+           "dX is divided by the number k of real rows, dtoken by k + 1: it is one mean, over the class token and the "
+           "real rows, so all have the share 1 / (k + 1).", "15.2", POOL_ALL),
+    Mutant("over padding too", _pooled(lambda mask, n: np.full(mask.shape[:-1], n + 1)),
+           "The mean is over all rows, padding too: it is to be over the class token and the real ones.", "15.2",
+           POOL_ALL),
+    Mutant("padding gets a share", _pooled(spread=lambda share, mask: np.broadcast_to(
+        share[..., None, :], (*mask.shape, share.shape[-1]))),
+           "Padding gets a gradient. It was not in the mean, so its gradient is exactly zero.", "15.2", POOL_ALL),
+    Mutant("mean over images", _pooled(over="mean"),
+           "dtoken is a mean over the images; all of them used the same token, and gradients of what is shared add "
+           "up.", "15.2", SEVERAL),
+    Mutant("token for each image", _token_kept,
+           "dtoken has a row for each image; it has the shape of the token, since all images share it.", "15.2",
+           SEVERAL),
+    Mutant("first axis alone", _token_last,
+           "dtoken is summed over the first axis alone; all the axes in front share the token.", "15.2",
+           ("two axes in front",)),
+    Mutant("token gets all", _pooled(token=lambda share, dy: dy),
+           "dtoken is dy itself, as if the class token were all that is read; it is one row of a mean, with the share "
+           "of any other.", "15.2", POOL_ALL),
+    Mutant("not divided", _pooled(lambda mask, n: np.ones(mask.shape[:-1])),
+           "Nothing is divided: each row of a mean gets its share of dy, 1 / (k + 1) with k real tokens.", "15.2",
+           POOL_ALL),
+    Mutant("mask for its opposite", _pooled(lambda mask, n: 1 + (~mask).sum(axis=-1), spread=lambda share, mask:
+           np.where(mask[..., None], 0.0, share[..., None, :])),
+           "The mask is read the wrong way round: True is a real token.", "15.2", POOL_ALL),
+)
+
+# 15.7
+
+
+def _layers(fc=lambda H, W, c, e: H * W * c * H * W * e + H * W * e, conv=lambda k, c, e: k * k * c * e + e,
+            head=lambda H, W, c, e: 3 * (c * e + e)):
+    return lambda height, width, c, e, kernel: (fc(height, width, c, e), conv(kernel, c, e), head(height, width, c, e))
+
+
+LAYER_ALL = ("an image", "a larger one")
+LAYERS = (
+    Mutant("no biases", _layers(lambda H, W, c, e: H * W * c * H * W * e, lambda k, c, e: k * k * c * e,
+                                lambda H, W, c, e: 3 * c * e),
+           "The biases are missing, in all three.", "15.4", LAYER_ALL),
+    Mutant("one bias a channel", _layers(fc=lambda H, W, c, e: H * W * c * H * W * e + e),
+           "The fully connected layer has one bias for each output, and its outputs are pixels times channels.",
+           "15.4", LAYER_ALL),
+    Mutant("a bias a pixel", _layers(conv=lambda k, c, e: k * k * c * e + c * e),
+           "The convolution has one bias for each channel that comes out.", "15.4", LAYER_ALL),
+    Mutant("outputs forgotten", _layers(fc=lambda H, W, c, e: H * W * c * e + e),
+           "The fully connected layer is counted for a single pixel: every pixel that comes out has weights of its own "
+           "for every pixel that goes in.", "15.4", LAYER_ALL),
+    Mutant("not shared", _layers(conv=lambda k, c, e: k * k * c + e),
+           "The convolution is counted with one filter; it has one for each channel that comes out.", "15.4",
+           LAYER_ALL),
+    Mutant("taps in a row", _layers(conv=lambda k, c, e: k * c * e + e),
+           "The window is kernel × kernel pixels, not kernel.", "15.4", LAYER_ALL),
+    Mutant("a window for each pixel", lambda height, width, c, e, kernel: (
+        height * width * c * height * width * e + height * width * e, height * width * (kernel**2 * c * e + e),
+        3 * (c * e + e)),
+           "The convolution is counted once a pixel; one window serves all places.", "15.4", LAYER_ALL),
+    Mutant("attention without biases", _layers(head=lambda H, W, c, e: 3 * c * e),
+           "The maps of attention have biases too.", "15.4", LAYER_ALL),
+    Mutant("convolution without biases", _layers(conv=lambda k, c, e: k * k * c * e),
+           "The convolution has a bias too, one for each channel that comes out.", "15.4", LAYER_ALL),
+    Mutant("connected without biases", _layers(lambda H, W, c, e: H * W * c * H * W * e),
+           "The fully connected layer has biases too, one for each number that comes out.", "15.4", LAYER_ALL),
+    Mutant("weights of attention", _layers(head=lambda H, W, c, e: 3 * (c * e + e) + (H * W) ** 2),
+           "The n × n weights of attention are counted: they are computed anew from each image, and are no "
+           "parameters.", "15.4", LAYER_ALL),
+    Mutant("a head for each pixel", _layers(head=lambda H, W, c, e: H * W * 3 * (c * e + e)),
+           "The maps of attention are counted once a pixel; all pixels share them.", "15.4", LAYER_ALL),
+    Mutant("one map", _layers(head=lambda H, W, c, e: c * e + e),
+           "One map is counted; queries, keys and values have one each.", "15.4", LAYER_ALL),
+    Mutant("two maps", _layers(head=lambda H, W, c, e: 2 * (c * e + e)),
+           "Two maps are counted; queries, keys and values have one each.", "15.4", LAYER_ALL),
+    Mutant("four maps", _layers(head=lambda H, W, c, e: 3 * (c * e + e) + e * e + e),
+           "A map behind the values is counted; here one head is asked for, with three maps.", "15.4", LAYER_ALL),
+)
+
+# 15.8
+
+
+def _chess(h, w):
+    return np.add.outer(np.arange(h), np.arange(w)) % 2.0
+
+
+def _opposites(picture):
+    return picture, 1 - picture
+
+
+def _big(board, p):
+    return np.kron(board, np.ones((p, p)))
+
+
+def _pixels(h, w, p):
+    return _opposites(_chess(h * p, w * p))
+
+
+def _one(h, w, p):
+    board = np.zeros((h, w))
+    board[0, 0] = 1
+    return _opposites(_big(board, p))
+
+
+def _exchanged(h, w, p):
+    """Two squares of a picture exchanged: the same bag, but not opposite."""
+    board = np.zeros((h, w))
+    board[0, 0] = 1
+    other = np.zeros((h, w))
+    other[-1, -1] = 1
+    return _big(board, p), _big(other, p)
+
+
+def _rows_alone(h, w, p):
+    """Half of the picture is black, by pixels and not by squares."""
+    lines = np.zeros((h * p, w * p))
+    lines[: h * p // 2] = 1
+    return _opposites(lines)
+
+
+def _diagonal(h, w, p):
+    """Each square is black in its upper half; the opposite has other squares."""
+    square = np.zeros((p, p))
+    square[: p // 2 or 1] = 1
+    return _opposites(np.tile(square, (h, w)))
+
+
+BAG_ALL = ("two by three", "five by four")
+BAGS = (
+    Mutant("all black and all white", lambda h, w, p: _opposites(np.zeros((h * p, w * p))),
+           "Opposite everywhere, but the squares of one are all black and those of the other all white: the model need "
+           "not know where a square is to tell them apart.", "15.5", BAG_ALL),
+    Mutant("one square", _one,
+           "Opposite everywhere, but as bags of squares the two differ: one has more white squares than the other. How "
+           "many must be white?", "15.5", BAG_ALL),
+    Mutant("squares exchanged", _exchanged,
+           "The squares are the same, in another order, so the model cannot tell; but most pixels are equal in both "
+           "pictures. They are to be opposite at every one.", "15.5", BAG_ALL),
+    Mutant("half of each square", _diagonal,
+           "Each square is half white, and its opposite is another square: black where it was white. The squares "
+           "themselves must be the same in both pictures.", "15.5", BAG_ALL),
+    Mutant("the same twice", lambda h, w, p: (_big(_chess(h, w), p),) * 2,
+           "The two pictures are the same one.", "15.5", BAG_ALL),
+)
+
+# 15.9
+
+
+def _rolled(turned=False, add=False, exchanged=False, mixed=lambda A: A.mean(axis=-3), column=False, scaled=True,
+            first=1, shares=lambda s: s, only=lambda layers: range(len(layers))):
+    def function(layers, shares_):
+        n = layers.shape[-1]
+        given = shares(np.asarray(shares_, dtype=float))
+        R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+        for k in only(layers):
+            r = 1 - given[k] if exchanged else given[k]
+            step = (mixed(layers[k]) if add else (1 - r) * mixed(layers[k])) + r * np.eye(n)
+            R = R @ step if turned else step @ R
+        row = R[..., 1:, 0] if column else R[..., 0, 1:]
+        return R, row / row.sum(axis=-1, keepdims=True) if scaled else row
+
+    def called(layers, shares):
+        return function(layers, shares)
+
+    return called
+
+
+def _whole_row(layers, shares):
+    R, _ = _rolled()(layers, shares)
+    row = R[..., 0, 1:]
+    return R, row / R[..., 0, :].sum(axis=-1, keepdims=True)
+
+
+def _largest(layers, shares):
+    R, row = _rolled(scaled=False)(layers, shares)
+    return R, row / row.max(axis=-1, keepdims=True)
+
+
+def _renormalised(layers, shares):
+    n = layers.shape[-1]
+    R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+    for A, r in zip(layers, shares, strict=True):
+        step = A.mean(axis=-3) + r * np.eye(n)
+        R = step / step.sum(axis=-1, keepdims=True) @ R
+    row = R[..., 0, 1:]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _last_row(layers, shares):
+    R, _ = _rolled()(layers, shares)
+    row = R[..., -1, :-1]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _with_itself(layers, shares):
+    R, _ = _rolled()(layers, shares)
+    row = R[..., 0, :-1]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _mean_of_rows(layers, shares):
+    R, _ = _rolled()(layers, shares)
+    row = R[..., 1:].mean(axis=-2)
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+ROLL_ALL = ("three layers", "a batch", "two axes in front", "one layer")
+MORE = ("three layers", "a batch", "two axes in front")
+ROLLS = (
+    Mutant("wrong order", _rolled(turned=True),
+           "The layers are multiplied in the opposite order: the first acts first on the rows, so it stands on the "
+           "right.", "15.6", MORE),
+    Mutant("skip added", _rolled(add=True),
+           "The residual is added to the whole of the attention, and rows sum to more than one: attention has the "
+           "share 1 − r.", "15.6", ROLL_ALL),
+    Mutant("skip added, then normalised", _renormalised,
+           "The identity with the share r is added to the whole of the attention, and the rows are normalised "
+           "afterwards: that makes r / (1 + r) of it. Attention has the share 1 − r.", "15.6", ROLL_ALL),
+    Mutant("last row", _last_row,
+           "The last row is read; the class token is row 0, and its own entry the first.", "15.6", ROLL_ALL),
+    Mutant("itself left in", _with_itself,
+           "The class token's own entry is left in, and the last square left out: leave out the first entry of the "
+           "row.", "15.6", ROLL_ALL),
+    Mutant("mean of all rows", _mean_of_rows,
+           "The mean of all rows is taken; what the class token got is in row 0.", "15.6", ROLL_ALL),
+    Mutant("shares exchanged", _rolled(exchanged=True),
+           "r is the share that goes past attention: r times the identity, 1 − r times the weights.", "15.6", ROLL_ALL),
+    Mutant("no residual", _rolled(shares=lambda s: 0 * s),
+           "The residual path is left out: what goes past attention keeps a row's own share.", "15.6", ROLL_ALL),
+    Mutant("a half everywhere", _rolled(shares=lambda s: 0 * s + 0.5),
+           "A half is used for every layer; each has a share of its own.", "15.6", ROLL_ALL),
+    Mutant("first share everywhere", _rolled(shares=lambda s: 0 * s + s[0]),
+           "The share of the first layer is used for all of them.", "15.6", MORE),
+    Mutant("heads summed", _rolled(mixed=lambda A: A.sum(axis=-3)),
+           "The heads are summed; a mean of them has rows that sum to one.", "15.6", ROLL_ALL),
+    Mutant("first head", _rolled(mixed=lambda A: A[..., 0, :, :]),
+           "The first head stands for all; take the mean over them.", "15.6", ROLL_ALL),
+    Mutant("largest head", _rolled(mixed=lambda A: A.max(axis=-3)),
+           "The largest weight of the heads is taken, and rows no longer sum to one; the rollout takes the mean.",
+           "15.6", ROLL_ALL),
+    Mutant("transposed", _rolled(mixed=lambda A: A.mean(axis=-3).mT),
+           "The weights are transposed: row i of A says what row i takes from the others.", "15.6", ROLL_ALL),
+    Mutant("column", _rolled(column=True),
+           "A column of R says who holds something of the class token; its row says where it has its own from.",
+           "15.6", ROLL_ALL),
+    Mutant("not scaled", _rolled(scaled=False),
+           "The row without the class token does not sum to one: divide by what is left. (With the class token in it "
+           "the sum is one already.)", "15.6", ROLL_ALL),
+    Mutant("scaled by the largest", _largest,
+           "The row is divided by its largest entry; it is to sum to one.", "15.6", ROLL_ALL),
+    Mutant("last layer alone", _rolled(only=lambda layers: [len(layers) - 1]),
+           "Only the last layer is looked at; it mixes what the layers before it have mixed already.", "15.6", MORE),
+)
+
+# 15.10
+
+
+def _unpacked(scatter="add", places=lambda F, G: F + G, summed=True, kinds="FWG",
+              pick=None):
+    def function(dX, ids, words, n):
+        d, m = dX.shape[-1], ids.shape[-1]
+        dF, dW, dG = dX[..., :n, :], dX[..., n : n + m, :], dX[..., n + m :, :]
+        if pick:
+            dF, dW, dG = pick(dF, dW, dG)
+        dE = np.zeros((words, d))
+        if scatter == "add":
+            np.add.at(dE, ids.ravel(), dW.reshape(-1, d))
+        elif scatter == "last":
+            dE[ids.ravel()] = dW.reshape(-1, d)
+        elif scatter == "mean":
+            np.add.at(dE, ids.ravel(), dW.reshape(-1, d))
+            dE /= np.maximum(np.bincount(ids.ravel(), minlength=words), 1)[:, None]
+        dP = places(dF, dG).reshape(-1, n, d)
+        dP = dP.sum(axis=0) if summed else dP.mean(axis=0)
+        of = {"F": dF, "W": dW, "G": dG, "B": np.concatenate([dF, dG], axis=-2)}
+        over = np.mean if kinds == "mean" else np.sum
+        order = "FWG" if kinds == "mean" else kinds
+        dK = np.stack([over(of[k].reshape(-1, d), axis=0) for k in order])
+        return dF, dG, dE, dP, dK
+
+    return function
+
+
+def _own_places(dX, ids, words, n):
+    """dP with the words' rows added too."""
+    dF, dG, dE, dP, dK = _unpacked()(dX, ids, words, n)
+    m, d = ids.shape[-1], dX.shape[-1]
+    more = dX[..., n : n + m, :].reshape(-1, m, d).sum(axis=0)
+    k = min(n, m)
+    dP[:k] += more[:k]
+    return dF, dG, dE, dP, dK
+
+
+def _kinds_by_batch(dX, ids, words, n):
+    dF, dG, dE, dP, _ = _unpacked()(dX, ids, words, n)
+    m = ids.shape[-1]
+    dW = dX[..., n : n + m, :]
+    front = tuple(range(dX.ndim - 2))
+    return dF, dG, dE, dP, np.stack([x.sum(axis=front)[0] for x in (dF, dW, dG)])
+
+
+def _side_by_side(dX, ids, words, n):
+    """As if the words stood behind both pictures."""
+    turned = np.concatenate([dX[..., :n, :], dX[..., 2 * n :, :], dX[..., n : 2 * n, :]], axis=-2)
+    return _unpacked()(turned, ids, words, n)
+
+
+def _kinds_over_batch(dX, ids, words, n):
+    *rest, dK = _unpacked()(dX, ids, words, n)
+    return *rest, dK / max(1, ids.size // ids.shape[-1])
+
+
+def _words_first(dX, ids, words, n):
+    m = ids.shape[-1]
+    turned = np.concatenate([dX[..., m : m + n, :], dX[..., :m, :], dX[..., m + n :, :]], axis=-2)
+    return _unpacked()(turned, ids, words, n)
+
+
+PACK_ALL = ("one sequence", "a batch", "two axes in front", "a word twice")
+BATCHED = ("a batch", "two axes in front")
+PACKS = (
+    Mutant("second picture forgotten", _unpacked(places=lambda F, G: F),
+           "dP comes from the first picture alone; the second one used the same places, so its rows are added.",
+           "15.7", PACK_ALL),
+    Mutant("mean of the pictures", _unpacked(places=lambda F, G: (F + G) / 2),
+           "dP is the mean of the two pictures; gradients of what is shared add up.", "15.7", PACK_ALL),
+    Mutant("mean over the batch", _unpacked(summed=False),
+           "dP is a mean over the sequences; gradients of what is shared add up.", "15.7", BATCHED),
+    Mutant("the last one wins", _unpacked("last"),
+           "A word that occurs more than once keeps the gradient of one of its places; they add up. Neither dE[ids] = "
+           "… nor dE[ids] += … does that: use np.add.at, or a one-hot matrix.", "15.7", ("a word twice",)),
+    Mutant("mean of the occurrences", _unpacked("mean"),
+           "A word that occurs more than once gets the mean of its places; they add up.", "15.7", ("a word twice",)),
+    Mutant("pictures of one kind", _unpacked(kinds="BWB"),
+           "Both pictures are taken as one kind; the second has kind 2 and a row of its own.", "15.7", PACK_ALL),
+    Mutant("kinds in another order", _unpacked(kinds="FGW"),
+           "The kinds are in another order: kind 1 is that of the words, which stand between.", "15.7", PACK_ALL),
+    Mutant("kinds as means", _unpacked(kinds="mean"),
+           "dK holds means over the rows of a kind; one row was added to all of them, so its gradient is a sum.",
+           "15.7", PACK_ALL),
+    Mutant("kinds as means over the batch", _kinds_over_batch,
+           "dK is a mean over the sequences; all of them used the same kinds, and gradients of what is shared add up.",
+           "15.7", BATCHED),
+    Mutant("words behind the pictures", _side_by_side,
+           "The rows are read as both pictures first and the words behind; the words stand between the pictures.",
+           "15.7", PACK_ALL),
+    Mutant("words first", _words_first,
+           "The rows are read as the words first; the first picture comes before them.", "15.7", PACK_ALL),
+    Mutant("kinds from one row", _kinds_by_batch,
+           "dK has only the first row of each kind; the vector of a kind was added to all its rows.", "15.7",
+           PACK_ALL),
+    Mutant("words have places", _own_places,
+           "The words' rows are added to dP; the places P belong to the squares, and no word has one here.", "15.7",
+           PACK_ALL),
+    Mutant("pictures exchanged", _unpacked(pick=lambda F, W, G: (G, W, F)),
+           "The two pictures are exchanged: dF is the first n rows, dG the last n.", "15.7", PACK_ALL),
+)
+
+# 15.11
+
+
+def _frames(n, wide, hop):
+    """How many samples the frames see."""
+    return 0 if n <= 0 else n * wide if hop >= wide else (n - 1) * hop + wide
+
+
+def _framed(count=lambda N, w, h: (N - w) // h + 1 if N >= w else 0, left=None):
+    def function(samples, wide, hop):
+        n = count(samples, wide, hop)
+        return n, left(samples, wide, hop, n) if left else samples - _frames(n, wide, hop)
+
+    return function
+
+
+FRAME_ALL = ("overlapping", "exactly filled")
+FRAMES = (
+    Mutant("every hop a frame", _framed(lambda N, w, h: -(-N // h), lambda N, w, h, n: 0),
+           "A frame is begun at every hop, and the last ones reach beyond the sound; only whole frames count.", "15.8",
+           ("overlapping", "exactly filled", "gaps")),
+    Mutant("less than none", lambda samples, wide, hop: (
+        (samples - wide) // hop + 1, samples - ((samples - wide) // hop * min(hop, wide) + wide)),
+           "There is no number of frames below zero: a sound shorter than a frame has none.", "15.8", ("too short",)),
+    Mutant("one too few", _framed(lambda N, w, h: max(0, (N - w) // h)),
+           "One frame too few: the first begins at 0, and (N − wide) / hop more can follow.", "15.8",
+           ("overlapping", "exactly filled", "gaps")),
+    Mutant("rounded up", _framed(lambda N, w, h: max(0, -(-(N - w) // h) + 1)),
+           "Rounded up: the last frame would need samples that are not there.", "15.8", ("overlapping", "gaps")),
+    Mutant("side by side", _framed(lambda N, w, h: N // w),
+           "The frames are laid side by side; each begins one hop after the one before.", "15.8",
+           ("overlapping", "exactly filled", "gaps")),
+    Mutant("by the hop alone", _framed(lambda N, w, h: N // h),
+           "The length of a frame is left out: frames that begin near the end do not fit.", "15.8",
+           ("overlapping",)),
+    Mutant("at least one", _framed(lambda N, w, h: max(1, (N - w) // h + 1), lambda N, w, h, n:
+           N - _frames(n, w, h) if N >= w else 0),
+           "A sound that is shorter than a frame has no whole frame.", "15.8", ("too short",)),
+    Mutant("rest of the hop", _framed(left=lambda N, w, h, n: (N - w) % h),
+           "This is the rest behind the last frame. Where the hop is longer than a frame there are gaps between them "
+           "too; and a sound without a frame has all its samples left over.", "15.8", ("too short", "gaps")),
+    Mutant("rest of the division", _framed(left=lambda N, w, h, n: N % h),
+           "The samples left over are not N modulo hop: the last frame ends at (n − 1) hop + wide.", "15.8",
+           ("overlapping", "gaps")),
+    Mutant("counted twice", _framed(left=lambda N, w, h, n: N - n * w),
+           "Samples that two frames share are counted twice: n frames see fewer than n times wide.", "15.8",
+           FRAME_ALL),
+    Mutant("shared hop", _framed(left=lambda N, w, h, n: N - n * h),
+           "n hops are taken off; the last frame reaches further than its hop.", "15.8", ("overlapping",
+                                                                                        "exactly filled", "gaps")),
+    Mutant("gaps not seen", _framed(left=lambda N, w, h, n: N - ((n - 1) * h + w) if n else N),
+           "The samples in the gaps between the frames are not counted: with a hop longer than a frame some are in "
+           "none.", "15.8", ("gaps",)),
+)
