@@ -28,6 +28,7 @@ SETS = {
     "14": "s14_pretrain",
     "15": "s15_vision",
     "17": "s17_capstone",
+    "13": "s13_translate",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load

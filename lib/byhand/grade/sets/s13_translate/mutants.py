@@ -1,0 +1,1659 @@
+"""Known wrong answers, each with the message that names the misconception."""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from ...model import Mutant
+from .cases import NAMES, written
+
+# 13.1
+
+
+def _rows(rows, fill, n=None, left=False):
+    n = max(map(len, rows)) if n is None else n
+    return np.array([[fill] * (n - len(r)) + list(r) if left else list(r) + [fill] * (n - len(r)) for r in rows])
+
+
+def _batch(source=None, real=None, inputs=None, labels=None, join=None):
+    """The right batch with a part of it made in another way, by a function of (s, t, pad, bos, eos, ignore)."""
+
+    def function(sources, targets, pad, bos, eos, ignore):
+        given = sources, targets, pad, bos, eos, ignore
+        right = (_rows(sources, pad), _rows([[1] * len(s) for s in sources], 0) == 1,
+                 _rows([[bos, *t] for t in targets], pad), _rows([[*t, eos] for t in targets], ignore))
+        parts = (source, real, inputs, labels)
+        found = [part(*given) if part else array for part, array in zip(parts, right, strict=True)]
+        return join(*found, *given) if join else tuple(found)
+
+    return function
+
+
+def _real_words(rows, left=False):
+    return _rows([[1] * len(s) for s in rows], 0, left=left) == 1
+
+
+def _full(s, t, pad, bos, eos, ignore):
+    return _rows([[bos, *x, eos] for x in t], pad)
+
+
+def _both_to(longest):
+    def function(s, t, pad, bos, eos, ignore):
+        n = longest(max(map(len, s)), max(map(len, t)) + 1)
+        return (_rows(s, pad, n), _rows([[1] * len(x) for x in s], 0, n) == 1,
+                _rows([[bos, *x] for x in t], pad, n), _rows([[*x, eos] for x in t], ignore, n))
+
+    return function
+
+
+PAIRS = ("three pairs", "a word like pad", "no word to say", "more pairs")
+PADDED = ("three pairs", "a word like pad", "more pairs")
+BATCHES = (
+    Mutant("EOS dropped", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x][: len(x)] for x in t], pad),
+        labels=lambda s, t, pad, bos, eos, ignore: _rows(t, ignore)),
+        "EOS is in no label: the model never learns to end a sentence, and every translation runs on to the limit.",
+        "13.1", PAIRS),
+    Mutant("EOS dropped, its place kept", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: _rows(t, ignore, max(map(len, t)) + 1)),
+        "The label after a target's last word is ignored, and it should be EOS: to end a sentence has to be learnt.",
+        "13.1", PAIRS),
+    Mutant("EOS dropped where a row is longest", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x] for x in t], pad)[:, : max(map(len, t))],
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in t], ignore)[:, : max(map(len, t))]),
+        "n is the length of the longest target, and there is no room for its EOS: it takes one place more.", "13.1",
+        PAIRS),
+    Mutant("EOS is read", _batch(
+        inputs=lambda *g: _full(*g)[:, :-1]),
+        "[BOS, words, EOS] without its last column: in the shorter rows EOS is still there to be read, where pad "
+        "should be. The last column of a short row is padding, not its EOS.", "13.1", PADDED),
+    Mutant("pad in the labels", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in t], pad)),
+        "The labels of the padding are pad: the model would be trained to say it, and the loss counts it. Put ignore.",
+        "13.1", PADDED),
+    Mutant("the usual slices", _batch(
+        inputs=lambda *g: _full(*g)[:, :-1], labels=lambda *g: _full(*g)[:, 1:]),
+        "One padded array, without its last column and without its first: then EOS of the shorter rows is read, and "
+        "pad is among the labels. Pad inputs and labels by themselves, each with its own filler.", "13.1", PADDED),
+    Mutant("real is where source is not pad", _batch(
+        real=lambda s, t, pad, bos, eos, ignore: _rows(s, pad) != pad),
+        "real compares ids with pad, and a word may have that id: only the lengths say where a sentence ends.", "13.1",
+        ("a word like pad",)),
+    Mutant("labels are ignored where they are pad", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: np.where(
+            (full := _rows([[*x, eos] for x in t], pad)) == pad, ignore, full)),
+        "Every label that equals pad is ignored, and a word may have that id: only the lengths say where a row ends.",
+        "13.1", ("a word like pad",)),
+    Mutant("found by pad", _batch(
+        real=lambda s, t, pad, bos, eos, ignore: _rows(s, pad) != pad,
+        labels=lambda s, t, pad, bos, eos, ignore: np.where(
+            (full := _rows([[*x, eos] for x in t], pad)) == pad, ignore, full)),
+        "The padding is looked up by its id, in source and labels, and a word may have that id: only the lengths say "
+        "where a sentence ends.", "13.1", ("a word like pad",)),
+    Mutant("real the other way round", _batch(real=lambda s, *g: ~_real_words(s)),
+           "real is True where there is padding; here True means that there is a word.", "13.1", PADDED),
+    Mutant("no BOS", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in t], pad)),
+        "The inputs are the target and EOS: each place then reads the very word that it should say. BOS goes in front, "
+        "and everything moves one place to the right.", "13.1", PAIRS),
+    Mutant("no BOS and no shift", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows(t, pad, max(map(len, t)) + 1)),
+        "The inputs are the target as it is: each place then reads the very word that it should say. BOS goes in "
+        "front.", "13.1", PAIRS),
+    Mutant("the first word is never said", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows(t, pad),
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[*x[1:], eos] if x else [] for x in t], ignore)),
+        "Without BOS the first word is never predicted: a translation has to begin with something.", "13.1", PAIRS),
+    Mutant("BOS in the labels", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x] for x in t], ignore)),
+        "The labels begin with BOS, so they are what is read, not what is to be said: the words and then EOS.", "13.1",
+        PAIRS),
+    Mutant("BOS and EOS in the labels", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x, eos] for x in t], pad),
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x, eos] for x in t], ignore)),
+        "Both have BOS and EOS: nothing is shifted. BOS is read and never said, EOS is said and never read.", "13.1",
+        PAIRS),
+    Mutant("EOS is read and said", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x, eos] for x in t], pad),
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in t], ignore, max(map(len, t)) + 2)),
+        "The inputs hold EOS as well, and nothing comes after it: it is said and never read.", "13.1", PAIRS),
+    Mutant("wrapped around", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: np.roll(_rows([[*x, eos] for x in t], pad), 1, axis=1)),
+        "np.roll brings the last column to the front, where BOS should stand.", "13.1", PADDED),
+    Mutant("padded on the left", _batch(
+        lambda s, t, pad, bos, eos, ignore: _rows(s, pad, left=True), lambda s, *g: _real_words(s, True),
+        lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x] for x in t], pad, left=True),
+        lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in t], ignore, left=True)),
+        "The rows are padded at their beginning: here the padding comes after the words.", "13.1", PADDED),
+    Mutant("one length for both", _batch(join=lambda a, b, c, d, *g: _both_to(max)(*g)),
+           "Source and target are padded to one length: they need not be as long as each other, and each side has its "
+           "own longest row.", "13.1", ("three pairs",)),
+    Mutant("EOS behind the source", _batch(
+        source=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in s], pad),
+        real=lambda s, *g: _real_words([[*x, 0] for x in s])),
+        "The sources have an EOS here: only the labels get one.", "13.1", PAIRS),
+    Mutant("BOS and EOS around the source", _batch(
+        source=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x, eos] for x in s], pad),
+        real=lambda s, *g: _real_words([[0, *x, 0] for x in s])),
+        "The sources have BOS and EOS here: they are handed on as they are.", "13.1", PAIRS),
+    Mutant("ignore is read", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x] for x in t], ignore)),
+        "The inputs are filled with ignore, which is no id and has no row in the table: fill them with pad.", "13.1",
+        PADDED),
+    Mutant("filled with EOS", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x] for x in t], eos)),
+        "The inputs are filled with EOS: the filler is pad.", "13.1", PADDED),
+    Mutant("EOS again and again", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: _rows(t, eos, max(map(len, t)) + 1)),
+        "The labels are filled with EOS: a sentence ends once, and what comes after that is ignored.", "13.1", PADDED),
+    Mutant("EOS in the last column", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: np.array(
+            [[*x, *[ignore] * (max(map(len, t)) - len(x)), eos] for x in t])),
+        "EOS stands in the last column of every row: it comes right after the last word of the target.", "13.1",
+        PADDED),
+    Mutant("source filled with ignore", _batch(
+        source=lambda s, t, pad, bos, eos, ignore: _rows(s, ignore)),
+        "The sources are filled with ignore, which is no id and has no row in the table: fill them with pad.", "13.1",
+        PADDED),
+    Mutant("exchanged", _batch(join=lambda a, b, c, d, *g: (a, b, d, c)),
+           "Inputs and labels have changed places: what is read begins with BOS, what is said ends with EOS.", "13.1",
+           PAIRS),
+    Mutant("the last word is not read", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x[:-1]] for x in t], pad, max(map(len, t)) + 1)),
+        "The last word of a target is missing from the inputs: it is what EOS comes after, so it is read as well.",
+        "13.1", PADDED),
+)
+
+# 13.2
+
+
+def _one_hot(labels, V):
+    return np.eye(V)[np.where(labels < 0, 0, labels)]
+
+
+def _right_q(labels, V, pad, eps):
+    Y = _one_hot(labels, V)
+    Q = np.where(Y == 1, 1 - eps, eps / (V - 2))
+    Q[..., pad] = 0
+    return Q
+
+
+def _entropy(parts):
+    return -sum(x * math.log(x) for x in parts if x > 0)
+
+
+def _right_bound(V, eps):
+    return _entropy([1 - eps] + [eps / (V - 2)] * (V - 2))
+
+
+def _tokens(real):
+    return real / real.sum()
+
+
+def _smooth(q=_right_q, share=_tokens, bound=_right_bound, back=None, no_pad=False, loss=None, real=lambda y: y >= 0):
+    def function(logits, labels, pad, eps):
+        V, Q = logits.shape[-1], q(labels, logits.shape[-1], pad, eps)
+        Z = logits - logits.max(axis=-1, keepdims=True)
+        if no_pad:
+            Z[..., pad] = -1e4
+        log_p = Z - np.log(np.exp(Z).sum(axis=-1, keepdims=True))
+        P, S = np.exp(log_p), share(real(labels))[..., None]
+        L = loss(S, Q, log_p, eps) if loss else -(S * Q * log_p).sum()
+        return L, back(S, P, Q, labels, V) if back else S * (P - Q), bound(V, eps)
+
+    return function
+
+
+def _made(change):
+    """q with one part made in another way."""
+
+    def q(labels, V, pad, eps):
+        return change(_one_hot(labels, V), np.arange(V) != pad, V, eps)
+
+    return q
+
+
+def _padding_too(labels, V, pad, eps):
+    Q = _right_q(labels, V, pad, eps)
+    Q[labels < 0] = eps / V
+    return Q
+
+
+def _last_word(labels, V, pad, eps):
+    return _right_q(labels % V, V, pad, eps)
+
+
+def _nan_bound(V, eps):
+    with np.errstate(all="ignore"):
+        rest = np.float64(eps) / (V - 2)
+        return -(1 - eps) * np.log(1 - eps) - eps * np.log(rest)
+
+
+LOSSES, LABELLED = ("loss", "no smoothing", "large logits"), ("loss", "gradient", "large logits", "other sizes")
+SMOOTHS = (
+    Mutant("as torch has it", _smooth(_made(lambda Y, words, V, eps: (1 - eps) * Y + eps / V)),
+           "This is torch's smoothing, ε/V for every word: PAD gets a share, and the right word 1 − ε + ε/V.", "13.2",
+           LABELLED),
+    Mutant("PAD gets a share", _smooth(_made(lambda Y, words, V, eps: np.where(Y == 1, 1 - eps, eps / (V - 1)))),
+           "PAD gets a share of the smoothing, as one of V − 1 other words: it is no word that could come, so its q "
+           "is 0, and ε is dealt out to V − 2.", "13.2", LABELLED),
+    Mutant("V − 1 shares", _smooth(_made(lambda Y, words, V, eps: words * np.where(Y == 1, 1 - eps, eps / (V - 1)))),
+           "ε is divided by V − 1, but neither the label nor PAD gets a part of it: q does not sum to 1. There are "
+           "V − 2 other words.", "13.2", LABELLED),
+    Mutant("V shares", _smooth(_made(lambda Y, words, V, eps: words * np.where(Y == 1, 1 - eps, eps / V))),
+           "ε is divided by V, but neither the label nor PAD gets a part of it: q does not sum to 1. There are V − 2 "
+           "other words.", "13.2", LABELLED),
+    Mutant("V shares, one for PAD", _smooth(_made(lambda Y, words, V, eps: np.where(Y == 1, 1 - eps, eps / V))),
+           "ε is divided by V, PAD gets a part and the label none: q does not sum to 1. There are V − 2 other words.",
+           "13.2", LABELLED),
+    Mutant("V − 2 shares and PAD", _smooth(_made(lambda Y, words, V, eps: np.where(Y == 1, 1 - eps, eps / (V - 2)))),
+           "ε is divided by V − 2, but PAD gets a part as well, so q sums to more than 1: at PAD it is 0.", "13.2",
+           LABELLED),
+    Mutant("the label as well", _smooth(_made(lambda Y, words, V, eps: words * ((1 - eps) * Y + eps / (V - 2)))),
+           "The label gets ε/(V − 2) on top of its 1 − ε, so q sums to more than 1: the smoothing goes to the others.",
+           "13.2", LABELLED),
+    Mutant("all but PAD", _smooth(_made(lambda Y, words, V, eps: words * ((1 - eps) * Y + eps / (V - 1)))),
+           "ε is dealt out to all words but PAD, the label among them; here the label keeps 1 − ε, and V − 2 others "
+           "share ε.", "13.2", LABELLED),
+    Mutant("ε for every other word", _smooth(_made(lambda Y, words, V, eps: words * np.where(Y == 1, 1 - eps, eps))),
+           "Every other word has the whole of ε: they share it, ε/(V − 2) each.", "13.2", LABELLED),
+    Mutant("no smoothing", _smooth(_made(lambda Y, words, V, eps: Y)),
+           "There is no smoothing: q is one at the label and nothing elsewhere.", "13.2", LABELLED),
+    Mutant("gradient without smoothing", _smooth(back=lambda S, P, Q, labels, V: S * (P - _one_hot(labels, V))),
+           "The gradient is that of the loss without smoothing, P − one-hot: it is P − q.", "13.2", ("gradient",)),
+    Mutant("the label's term alone", _smooth(
+        loss=lambda S, Q, log_p, eps: -(S * np.where(Q == Q.max(axis=-1, keepdims=True), Q, 0) * log_p).sum()),
+        "The loss holds the term of the label alone: every word with a q has one, −q log p.", "13.2", ("loss",)),
+    Mutant("PAD cannot be said", _smooth(no_pad=True),
+           "The softmax leaves PAD out: the model has a logit for it, and has to learn that it never comes. Only q is "
+           "0 there.", "13.2", ("loss", "gradient")),
+    Mutant("mean over all places", _smooth(share=lambda real: real / real.size),
+           "The sum is divided by all places, padding among them: then a batch with much padding seems to be easy. "
+           "Divide by the number of words that count.", "13.2", LABELLED),
+    Mutant("mean over sentences", _smooth(share=lambda real: real / len(real)),
+           "The sum is divided by the number of sentences: it is a mean over words.", "13.2", LABELLED),
+    Mutant("mean of means", _smooth(share=lambda real: real / real.sum(axis=1, keepdims=True) / len(real)),
+           "Each row has its own mean, and these are averaged: a word of a short sentence then counts for more than "
+           "one of a long sentence. Divide once, by all words.", "13.2", LABELLED),
+    Mutant("a sum", _smooth(share=lambda real: real * 1.0),
+           "This is the sum over the words: divide by their number.", "13.2", LABELLED),
+    Mutant("gradient not divided", _smooth(back=lambda S, P, Q, labels, V: (S > 0) * (P - Q)),
+           "The loss is a mean over N words, so the gradient of each row has 1/N too.", "13.2", ("gradient",)),
+    Mutant("gradient divided by all places", _smooth(
+        back=lambda S, P, Q, labels, V: (S > 0) * (P - Q) / labels.size),
+        "The gradient is divided by all places, the loss by the words that count: both have the same N.", "13.2",
+        ("gradient",)),
+    Mutant("padding has a gradient", _smooth(back=lambda S, P, Q, labels, V: S.max() * (P - Q)),
+           "The rows behind the end of a sentence have a gradient: they have no part in the loss, so theirs is 0.",
+           "13.2", ("gradient",)),
+    Mutant("padding counts", _smooth(q=_last_word, real=lambda y: y > -2),
+           "A label of −1 is used as an index, and means the last word: where a row has ended nothing is to be said.",
+           "13.2", LABELLED),
+    Mutant("smoothed padding", _smooth(q=_padding_too, real=lambda y: y > -2),
+           "The places behind an end have no label, and still a smoothed q: they are no part of the loss.", "13.2",
+           LABELLED),
+    Mutant("sign of the gradient", _smooth(back=lambda S, P, Q, labels, V: S * (Q - P)),
+           "The gradient has the wrong sign: it is p − q, so that a step against it makes p more like q.", "13.2",
+           ("gradient",)),
+    Mutant("0 is the bound", _smooth(bound=lambda V, eps: 0.0),
+           "With smoothing the loss cannot reach 0: where p = q it is the entropy of q.", "13.2", ("bound",)),
+    Mutant("bound with the label alone", _smooth(bound=lambda V, eps: -(1 - eps) * math.log(1 - eps)),
+           "The bound holds the term of the label alone: the V − 2 other words have a part in the entropy too.", "13.2",
+           ("bound",)),
+    Mutant("bound with one other word", _smooth(bound=lambda V, eps: _entropy([1 - eps, eps / (V - 2)])),
+           "The bound counts one other word: there are V − 2 of them, ε in all.", "13.2", ("bound",)),
+    Mutant("bound of two words", _smooth(bound=lambda V, eps: _entropy([1 - eps, eps])),
+           "This is the entropy of a coin, 1 − ε against ε: the ε is spread over V − 2 words, which adds ε ln(V − 2).",
+           "13.2", ("bound",)),
+    Mutant("bound of torch's q", _smooth(bound=lambda V, eps: _entropy([1 - eps + eps / V] + [eps / V] * (V - 1))),
+           "This is the entropy of torch's q, which has a part for PAD.", "13.2", ("bound",)),
+    Mutant("bound with V − 1", _smooth(bound=lambda V, eps: _entropy([1 - eps] + [eps / (V - 1)] * (V - 1))),
+           "The bound has V − 1 other words: PAD is none of them, so there are V − 2.", "13.2", ("bound",)),
+    Mutant("bound without its sign", _smooth(bound=lambda V, eps: -_right_bound(V, eps)),
+           "The bound is negative: an entropy is −Σ q ln q, and never below 0.", "13.2", ("bound",)),
+    Mutant("bound in bits", _smooth(bound=lambda V, eps: _right_bound(V, eps) / math.log(2)),
+           "The bound is in bits; the loss is in nats, with the natural logarithm.", "13.2", ("bound",)),
+    Mutant("the label's loss at the best", _smooth(bound=lambda V, eps: -math.log(1 - eps)),
+           "This is −log p of the label where p = q: the other words have terms as well, each with its q.", "13.2",
+           ("bound",)),
+    Mutant("0 log 0", _smooth(bound=_nan_bound),
+           "For ε = 0 the bound is nan: a term q ln q is 0 where q is 0.", "13.2", ("no smoothing",)),
+    Mutant("log of the softmax", lambda logits, labels, pad, eps: _two_steps(logits, labels, pad, eps),
+           "The softmax is taken first and then its logarithm: where p is too small for a float, that is log 0. Take "
+           "z − log Σ exp z at once.", "11.1", ("large logits",)),
+)
+
+
+def _two_steps(logits, labels, pad, eps):
+    Z = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    P, Q, S = Z / Z.sum(axis=-1, keepdims=True), _right_q(labels, logits.shape[-1], pad, eps), _tokens(labels >= 0)
+    S = S[..., None]
+    with np.errstate(all="ignore"):
+        return -(S * Q * np.log(P)).sum(), S * (P - Q), _right_bound(logits.shape[-1], eps)
+
+
+# 13.3
+
+
+def _soften(S, axis=-1):
+    E = np.exp(S - S.max(axis=axis, keepdims=True))
+    return E / E.sum(axis=axis, keepdims=True)
+
+
+def _row_sum(A, dA):
+    return A * (dA - (A * dA).sum(axis=-1, keepdims=True))
+
+
+def _shared(scale=lambda Y, Q, K, V: math.sqrt(Q.shape[-1]), back_scale=None, soft=_row_sum, hide="scores", keys=1,
+            values=1, join=None, axis=-1, out=None, mask=lambda real: real):
+    def function(dO, Y, M, real, W_q, W_k, W_v):
+        Q, K, V, real = Y @ W_q, M @ W_k, M @ W_v, mask(real)
+        c = scale(Y, Q, K, V)
+        S = Q @ K.T / c
+        S = np.where(real, S, -1e30) if hide == "scores" else S * real if hide == "zero" else S
+        A = _soften(S, axis)
+        A = A * real if hide == "after" else A
+        dA = dO @ V.T
+        dS = soft(A, dA)
+        dK, dV = dS.mT @ Q / (back_scale(Q) if back_scale else c), A.mT @ dO
+        dK, dV = (join(x) if join else x.sum(axis=0) for x in (dK, dV))
+        found = keys * dK @ W_k.T + values * dV @ W_v.T, M.T @ dK, M.T @ dV
+        return out(*found) if out else found
+
+    return function
+
+
+SHARED = ("dW_v", "dW_k", "dM", "padded source", "others")
+SCORED = ("dW_k", "dM", "padded source", "others")
+SHARING = (
+    Mutant("values alone", _shared(keys=0),
+           "dM comes through the values alone: the source is read twice, as keys and as values, and both send a "
+           "gradient.", "13.2", ("dM", "padded source")),
+    Mutant("keys alone", _shared(values=0),
+           "dM comes through the keys alone: the source is read twice, as keys and as values, and both send a "
+           "gradient.",
+           "13.2", ("dM", "padded source")),
+    Mutant("weights as constants", _shared(out=lambda a, b, c: (a, 0 * b, c), keys=0),
+           "The weights A are taken as given: the keys made them, so M and W_k get a gradient through the softmax.",
+           "13.2", ("dW_k", "dM")),
+    Mutant("mean over the translations", _shared(join=lambda x: x.mean(axis=0)),
+           "The gradients of the translations are averaged: the source was read by every one of them, and the "
+           "gradients of copies add up.", "13.2", SHARED),
+    Mutant("the last translation", _shared(join=lambda x: x[-1]),
+           "Only the last translation sends its gradient back: it is overwritten in a loop, and should be added up.",
+           "13.2", SHARED),
+    Mutant("the first translation", _shared(join=lambda x: x[0]),
+           "Only the first translation sends its gradient back: the source was read by all of them, so they add up.",
+           "13.2", SHARED),
+    Mutant("scale forgotten on the way back", _shared(back_scale=lambda Q: 1.0),
+           "The scores were divided by √d_k, so what comes back to the keys is divided by √d_k too.", "13.2", SCORED),
+    Mutant("scale forgotten", _shared(scale=lambda Y, Q, K, V: 1.0),
+           "The scores are not divided by √d_k.", "13.2", SHARED),
+    Mutant("divided by d_k", _shared(scale=lambda Y, Q, K, V: float(Q.shape[-1])),
+           "The scores are divided by d_k: it is its root.", "13.2", SHARED),
+    Mutant("divided by d_k on the way back", _shared(back_scale=lambda Q: float(Q.shape[-1])),
+           "What comes back to the keys is divided by d_k: it is its root, once.", "13.2", SCORED),
+    Mutant("divided by the root of d", _shared(scale=lambda Y, Q, K, V: math.sqrt(Y.shape[-1])),
+           "The scores are divided by √d, the width of the targets: a score adds d_k products, so it is √d_k.", "13.2",
+           SHARED),
+    Mutant("divided by the root of d_v", _shared(scale=lambda Y, Q, K, V: math.sqrt(V.shape[-1])),
+           "The scores are divided by √d_v, the width of the values: a score adds d_k products, so it is √d_k.", "13.2",
+           SHARED),
+    Mutant("divided by the root of m", _shared(scale=lambda Y, Q, K, V: math.sqrt(len(K))),
+           "The scores are divided by √m, the number of source words: a score adds d_k products, so it is √d_k.",
+           "13.2", SHARED),
+    Mutant("softmax without its row sum", _shared(soft=lambda A, dA: A * dA),
+           "Through the softmax goes A ∘ (dA − ρ), with ρ = Σ A ∘ dA of each row: ρ is missing.", "13.2", SCORED),
+    Mutant("plain row sum", _shared(soft=lambda A, dA: A * (dA - dA.sum(axis=-1, keepdims=True))),
+           "What is taken off dA is the sum of A ∘ dA over the row, not that of dA.", "13.2", SCORED),
+    Mutant("plain row mean", _shared(soft=lambda A, dA: A * (dA - dA.mean(axis=-1, keepdims=True))),
+           "What is taken off dA is its mean with the weights A, Σ A ∘ dA, not the plain mean.", "13.2", SCORED),
+    Mutant("column sum", _shared(soft=lambda A, dA: A * (dA - (A * dA).sum(axis=-2, keepdims=True))),
+           "ρ is summed over the columns: the softmax ran along a row, so its sum does too.", "13.2", SCORED),
+    Mutant("slope of the sigmoid", _shared(soft=lambda A, dA: A * (1 - A) * dA),
+           "A (1 − A) is the slope of a sigmoid, the diagonal of the softmax's Jacobian alone: the weights of a row "
+           "depend on all its scores.", "13.2", SCORED),
+    Mutant("softmax left out", _shared(soft=lambda A, dA: dA),
+           "dA is used as the gradient of the scores: the softmax lies between them.", "13.2", SCORED),
+    Mutant("rho added", _shared(soft=lambda A, dA: A * (dA + (A * dA).sum(axis=-1, keepdims=True))),
+           "ρ is added, and should be taken off: A ∘ (dA − ρ).", "13.2", SCORED),
+    Mutant("sign of the keys", _shared(soft=lambda A, dA: -_row_sum(A, dA)),
+           "The gradient through the keys has the wrong sign: A ∘ (dA − ρ), and not ρ − dA.", "13.2", SCORED),
+    Mutant("mask ignored", _shared(hide=""),
+           "The mask is not used: rows of M that are not real are read as words, and get a gradient.", "13.2",
+           ("padded source",)),
+    Mutant("mask after the softmax", _shared(hide="after"),
+           "The weights of padding are set to 0 after the softmax, and the rest does not sum to one: hide the scores "
+           "before it.", "13.2", ("padded source",)),
+    Mutant("hidden scores of zero", _shared(hide="zero"),
+           "Hidden scores are set to 0, which still gets a weight: a hidden key needs −∞ before the softmax.", "13.2",
+           ("padded source",)),
+    Mutant("mask the other way round", _shared(mask=lambda real: ~real),
+           "The mask is turned round: real is True where a row may be read.", "13.2", ("padded source",)),
+    Mutant("softmax over the targets", _shared(axis=-2),
+           "The softmax runs over the target rows: the weights of one target row over all source rows sum to one.",
+           "13.2", SHARED),
+    Mutant("gradient of what is hidden", lambda *given: _hidden_moves(*given),
+           "Padding has a gradient: a row of M that nobody reads gets exactly 0.", "13.2", ("padded source",)),
+    Mutant("keys twice", _shared(keys=2),
+           "The gradient through the keys is counted twice in dM.", "13.2", ("dM", "padded source")),
+    Mutant("values twice", _shared(values=2),
+           "The gradient through the values is counted twice in dM.", "13.2", ("dM", "padded source")),
+)
+
+
+def _hidden_moves(dO, Y, M, real, W_q, W_k, W_v):
+    dM, dW_k, dW_v = _shared()(dO, Y, M, real, W_q, W_k, W_v)
+    A = _soften(Y @ W_q @ (M @ W_k).T / math.sqrt(W_q.shape[1]))
+    return dM + ~real[:, None] * (A.mT @ dO).sum(axis=0) @ W_v.T, dW_k, dW_v
+
+
+# 13.4
+
+
+def _write(stop=lambda done, word, eos: done.all(), fill=lambda pad, eos, word: pad, add=None, most=0, early=False,
+           keep_bos=False, words=None, score=None, extra=False, text=None):
+    """The right loop with one part of it made in another way."""
+
+    def function(step, B, bos, eos, pad, max_len):
+        rows, log_p, done, size = np.full((B, 1), bos), np.zeros(B), np.zeros(B, bool), np.full(B, 0)
+        for _ in range(max_len + most):
+            Y = step(rows)
+            word, best = Y.argmax(axis=1), Y.max(axis=1)
+            if early:
+                done = done | (word == eos)
+            log_p = add(log_p, best, done) if add else np.where(done, log_p, log_p + best)
+            size = np.where(done, size, size + 1)
+            word = np.where(done, fill(pad, eos, word), word)
+            rows = np.column_stack([rows, word])
+            done = done | (word == eos)
+            if stop(done, word, eos):
+                break
+        if extra and done.all():
+            rows = np.column_stack([rows, np.full(B, pad)])
+        found = rows if keep_bos else rows[:, 1:]
+        found = text(found, eos, pad) if text else found
+        return (found, score(log_p, size, done) if score else log_p,
+                words(size, done, found, pad, eos) if words else size)
+
+    return function
+
+
+def _adds_on(log_p, best, done):
+    return log_p + best
+
+
+def _times_zero(log_p, best, done):
+    return log_p + ~done * best
+
+
+UNEVEN = ("two lengths", "four lengths", "nan behind the end", "other sizes")
+WRITERS = (
+    Mutant("stops at the first end", _write(stop=lambda done, word, eos: done.any()),
+           "The loop stops when one row has said EOS: the others are cut off. Go on until every row has.", "13.4",
+           ("two lengths", "four lengths", "other sizes")),
+    Mutant("waits for all at once", _write(stop=lambda done, word, eos: (word == eos).all()),
+           "The loop goes on to max_len, with columns of nothing but pad: T is the length of the longest row. It ends "
+           "when every row has ended, in whatever step; all rows hardly ever say EOS in the same one.", "13.4", UNEVEN),
+    Mutant("counts on", _write(add=_adds_on),
+           "Log-probabilities are added behind a row's EOS: what comes after the end is no part of the sentence.",
+           "13.4", UNEVEN),
+    Mutant("times zero", _write(add=_times_zero),
+           "What step says of a row that has ended is multiplied by 0, and 0 times nan is nan: choose with np.where.",
+           "13.4", ("nan behind the end",)),
+    Mutant("writes on", _write(fill=lambda pad, eos, word: word),
+           "Rows that have ended go on writing: behind EOS there is only pad.", "13.4",
+           ("two lengths", "four lengths")),
+    Mutant("writes and counts on", _write(fill=lambda pad, eos, word: word, add=_adds_on,
+                                          words=lambda size, done, found, pad, eos: np.full(len(found),
+                                                                                           found.shape[1])),
+           "Nothing is remembered of who has ended: rows write on behind their EOS, and what they write is counted.",
+           "13.4", UNEVEN),
+    Mutant("writes and adds on", _write(fill=lambda pad, eos, word: word, add=_adds_on),
+           "Rows that have ended write on, and what they write is added to their score: behind EOS there is only pad, "
+           "and the score stays as it is.", "13.4", UNEVEN),
+    Mutant("filled with EOS", _write(fill=lambda pad, eos, word: eos),
+           "Rows that have ended are filled with EOS: the filler is pad, and a sentence ends once.", "13.4", UNEVEN),
+    Mutant("bos kept", _write(keep_bos=True), "The text still begins with BOS, which nobody wrote.", "13.4", UNEVEN),
+    Mutant("EOS does not count", _write(add=lambda log_p, best, done: np.where(done, log_p, log_p + best), early=True,
+                                        fill=lambda pad, eos, word: np.where(word == eos, eos, pad)),
+           "A row is marked as ended before its EOS is counted: that it ends here has a probability like any word.",
+           "13.4", UNEVEN),
+    Mutant("score without EOS", lambda step, B, bos, eos, pad, max_len: _without_eos(step, B, bos, eos, pad, max_len),
+           "The log-probability of EOS is missing: that a sentence ends here has a probability like any word.", "13.4",
+           UNEVEN),
+    Mutant("EOS left out", _write(text=lambda found, eos, pad: np.where(found == eos, pad, found)),
+           "EOS is replaced by pad: it is a word that was written, and stays in the text.", "13.4", UNEVEN),
+    Mutant("words without EOS", _write(words=lambda size, done, found, pad, eos: size - done),
+           "The number of words leaves EOS out: here it counts.", "13.4", UNEVEN),
+    Mutant("as many words as columns",
+           _write(words=lambda size, done, found, pad, eos: np.full(len(found), found.shape[1])),
+           "Every row is said to have T words: padding is none.", "13.4", UNEVEN),
+    Mutant("unended rows have one more", _write(words=lambda size, done, found, pad, eos: size + ~done),
+           "A row that was cut off has no EOS, and none is to be counted.", "13.4", ("cut off",)),
+    Mutant("unended rows have none", _write(words=lambda size, done, found, pad, eos: np.where(done, size, 0)),
+           "A row that was cut off is said to have no words: it has max_len of them.", "13.4", ("cut off",)),
+    Mutant("unended rows one short", _write(words=lambda size, done, found, pad, eos: np.where(done, size, size - 1)),
+           "A row that was cut off is said to have one word too few: it has max_len of them.", "13.4", ("cut off",)),
+    Mutant("one step too few", _write(most=-1), "The loop takes one step too few: a row may have max_len words.",
+           "13.4", ("cut off",)),
+    Mutant("one step too many", _write(most=1),
+           "The loop takes one step too many: a row may have max_len words, EOS counted.", "13.4", ("cut off",)),
+    Mutant("mean", _write(score=lambda log_p, size, done: log_p / size),
+           "log_p is divided by the number of words: asked is the sum.", "13.4", UNEVEN),
+    Mutant("a probability", _write(score=lambda log_p, size, done: np.exp(log_p)),
+           "This is the probability: asked is its logarithm, the sum of all log p.", "13.4", UNEVEN),
+    Mutant("the last word alone", _write(add=lambda log_p, best, done: np.where(done, log_p, best)),
+           "log_p is that of the last word alone: those of all words are added.", "13.4", UNEVEN),
+    Mutant("a column of padding", _write(extra=True),
+           "There is one more step after the last row has ended, and a column that holds nothing but pad.", "13.4",
+           UNEVEN),
+    Mutant("EOS forced at the limit", lambda step, B, bos, eos, pad, max_len: _forced(
+        step, B, bos, eos, pad, max_len),
+           "A row that was cut off ends with EOS here, which the model did not write.", "13.4", ("cut off",)),
+)
+
+
+def _without_eos(step, B, bos, eos, pad, max_len):
+    text, log_p, words = _write()(step, B, bos, eos, pad, max_len)
+    prefixes = np.column_stack([np.full(B, bos), text])
+    for b in range(B):
+        if text[b, words[b] - 1] == eos:
+            log_p[b] -= step(np.where(prefixes == pad, bos, prefixes)[:, : words[b]])[b, eos]
+    return text, log_p, words
+
+
+def _forced(step, B, bos, eos, pad, max_len):
+    text, log_p, words = _write()(step, B, bos, eos, pad, max_len)
+    if text.shape[1] == max_len:
+        text[:, -1] = np.where((text == eos).any(axis=1), text[:, -1], eos)
+    return text, log_p, words
+
+
+# 13.5
+
+
+def _penalty(n, alpha):
+    return ((5 + n) / 6) ** alpha
+
+
+def _beam(rank=lambda total, n, alpha: total / _penalty(n, alpha), ended="once", new=lambda n, done: n + ~done,
+          ranked_by=None, pick=None, word=None, give=None, live=None, add=lambda p, y: p + y):
+    """One step with one part of it made in another way; `ended` says what a finished sentence may become."""
+
+    def function(log_p, lengths, finished, Y, eos, alpha):
+        B, k, V = Y.shape
+        Y = np.where(finished[..., None], -50.0, Y) if ended != "as it is" else Y
+        done = finished[..., None]
+        total = add(log_p[..., None], Y)
+        if live:
+            total = np.where(done, total, live(total, eos))
+        only_eos = np.arange(V) == eos
+        stays = {"once": np.where(only_eos, log_p[..., None], -np.inf),
+                 "every word": np.broadcast_to(log_p[..., None], Y.shape),
+                 "leaves": np.full(Y.shape, -np.inf),
+                 "first word": np.where(np.arange(V) == 0, log_p[..., None], -np.inf)}.get(ended, total)
+        total = np.where(done, stays, total)
+        n = new(lengths, finished)
+        score = rank(total, (ranked_by or new)(lengths, finished)[..., None], alpha).reshape(B, -1)
+        if pick:
+            best = pick(score, k, V)
+        else:
+            best = np.argsort(-score, axis=1, kind="stable")[:, :k]
+        parent, w = best // V, best % V
+        out = (parent, w, np.take_along_axis(total.reshape(B, -1), best, 1), np.take_along_axis(n, parent, 1))
+        return give(*out, log_p, n, alpha, eos, score, best) if give else out
+
+    return function
+
+
+def _best_of_each(score, k, V):
+    """The best word of every place, sorted."""
+    B = len(score)
+    words = score.reshape(B, k, V).argmax(axis=2)
+    flat = np.arange(k) * V + words
+    order = np.argsort(-np.take_along_axis(score, flat, 1), axis=1, kind="stable")
+    return np.take_along_axis(flat, order, 1)
+
+
+def _best_of_each_unsorted(score, k, V):
+    return np.arange(k) * V + score.reshape(len(score), k, V).argmax(axis=2)
+
+
+def _first_places(score, k, V):
+    return np.sort(np.argsort(-score, axis=1, kind="stable")[:, :k], axis=1)
+
+
+def _worst_first(score, k, V):
+    return np.argsort(-score, axis=1, kind="stable")[:, :k][:, ::-1]
+
+
+def _worst(score, k, V):
+    found = np.where(np.isfinite(score), score, np.inf)
+    return np.argsort(found, axis=1, kind="stable")[:, :k]
+
+
+def _of_all_sources(score, k, V):
+    best = np.argsort(-score.ravel(), kind="stable")[: k * len(score)]
+    return best.reshape(len(score), k) % score.shape[1]
+
+
+def _nan_beam(log_p, lengths, finished, Y, eos, alpha):
+    """0 times nan."""
+    B, k, V = Y.shape
+    total = log_p[..., None] + Y * ~finished[..., None]
+    total = np.where(finished[..., None] & (np.arange(V) != eos), -np.inf, total)
+    n = lengths + ~finished
+    score = (total / _penalty(n, alpha)[..., None]).reshape(B, -1)
+    best = np.argsort(-score, axis=1, kind="stable")[:, :k]
+    parent = best // V
+    return (parent, best % V, np.take_along_axis(total.reshape(B, -1), best, 1), np.take_along_axis(n, parent, 1))
+
+
+def _no_eos(total, eos):
+    return np.where(np.arange(total.shape[-1]) == eos, -np.inf, total)
+
+
+def _no_inf(total):
+    return np.where(np.isfinite(total), total, -1e300)
+
+
+STEPS, WITH_ENDS = ("all live", "some have ended", "no penalty", "other sizes"), ("some have ended", "other sizes")
+BEAMS = (
+    Mutant("the best word of each", _beam(pick=_best_of_each),
+           "Every hypothesis keeps its one best word: the k best are chosen among all k·V continuations of a source, "
+           "so that a good hypothesis may have several heirs and a bad one none.", "13.4", STEPS),
+    Mutant("the best word of each, in place", _beam(pick=_best_of_each_unsorted),
+           "Every hypothesis keeps its one best word, at its own place: these are k greedy searches side by side. The "
+           "k best are chosen among all k·V continuations of a source.", "13.4", STEPS),
+    Mutant("all sources in one", _beam(pick=_of_all_sources),
+           "The best are chosen over all sources together: each source has a beam of its own.", "13.4", STEPS),
+    Mutant("not sorted", _beam(pick=_first_places),
+           "The k best are right, but not sorted: the best comes first.", "13.4", STEPS),
+    Mutant("worst first", _beam(pick=_worst_first), "The k best are right, but the worst comes first.", "13.4", STEPS),
+    Mutant("the worst", _beam(pick=_worst), "These are the k worst continuations: a larger log p is better.", "13.4",
+           ("all live", "some have ended")),
+    Mutant("an end is only a word", _beam(ended="as it is"),
+           "Finished sentences go on: what Y says of them is used, and words are written behind EOS. A finished "
+           "sentence has one continuation, itself.", "13.4", WITH_ENDS),
+    Mutant("the finished leave", _beam(ended="leaves"),
+           "Finished sentences are thrown away: they keep their place as long as they are among the best.", "13.4",
+           WITH_ENDS),
+    Mutant("a finished sentence V times", _beam(ended="every word"),
+           "A finished sentence has V continuations here, all with its own log p, and takes several places: it is one "
+           "candidate, with the word EOS.", "13.4", WITH_ENDS),
+    Mutant("a finished sentence goes on with word 0", _beam(ended="first word"),
+           "The word of a finished sentence is EOS, not the word 0.", "13.4", WITH_ENDS),
+    Mutant("EOS paid twice", lambda log_p, lengths, finished, Y, eos, alpha: _beam(
+        ended="as it is")(log_p, lengths, finished, np.where(
+            finished[..., None] & (np.arange(Y.shape[2]) != eos), -np.inf, Y), eos, alpha),
+           "A finished sentence pays for EOS once more: its log p stays as it is.", "13.4", WITH_ENDS),
+    Mutant("nobody may end", _beam(live=_no_eos),
+           "A live hypothesis cannot end: EOS is one of its V continuations.", "13.4", ("all live",)),
+    Mutant("penalised sums", _beam(give=lambda parent, w, p, n, *rest: (parent, w, p / _penalty(n, rest[2]), n)),
+           "log_p is returned divided by the length penalty: the penalty ranks, and the sum goes on as it is. Else it "
+           "is divided again at the next step.", "13.4", ("all live", "some have ended")),
+    Mutant("no penalty", _beam(rank=lambda total, n, alpha: total),
+           "The candidates are ranked by log p alone: where some have ended, lengths differ, and the penalty decides.",
+           "13.4", ("short and long",)),
+    Mutant("penalty of the old length", _beam(ranked_by=lambda n, done: n),
+           "The penalty is that of the length before this word: a live hypothesis has one word more.", "13.4",
+           ("short and long",)),
+    Mutant("the finished grow", _beam(new=lambda n, done: n + 1),
+           "Finished sentences grow by a word: they have the length that they ended with.", "13.4", WITH_ENDS),
+    Mutant("penalty of one word more", _beam(ranked_by=lambda n, done: n + 1),
+           "The penalty counts a word more for finished sentences: they have the length that they ended with.", "13.4",
+           ("short and long",)),
+    Mutant("multiplied by the penalty", _beam(rank=lambda total, n, alpha: total * _penalty(n, alpha)),
+           "log p is multiplied by the penalty, which makes long sentences worse still: it is divided.", "13.4",
+           ("short and long",)),
+    Mutant("plain length", _beam(rank=lambda total, n, alpha: total / np.maximum(n, 1e-9) ** alpha),
+           "log p is divided by |y|^α: the penalty is ((5 + |y|) / 6)^α.", "13.4", ("short and long",)),
+    Mutant("alpha outside", _beam(rank=lambda total, n, alpha: total / (1 + alpha * (n - 1) / 6)),
+           "α multiplies here: the penalty is ((5 + |y|) / 6) to the power α.", "13.4", ("short and long",)),
+    Mutant("mean", _beam(rank=lambda total, n, alpha: total / np.maximum(n, 1e-9)),
+           "log p is divided by the length itself, whatever α is: the penalty is ((5 + |y|) / 6)^α.", "13.4",
+           ("short and long",)),
+    Mutant("only the new word is penalised", lambda *given: _new_word(*given),
+           "The penalty divides the new word's log p alone: it divides the whole sum.", "13.4", ("short and long",)),
+    Mutant("lengths stay in place", _beam(
+        give=lambda parent, w, p, n, log_p, new, *rest: (parent, w, p, new)),
+           "The lengths are those of the old places: each goes with its parent.", "13.4", ("short and long",)),
+    Mutant("lengths as they were", lambda log_p, lengths, finished, Y, eos, alpha: (
+        *(out := _beam()(log_p, lengths, finished, Y, eos, alpha))[:3], np.take_along_axis(lengths, out[0], 1)),
+           "The lengths do not grow: a live hypothesis has one word more, EOS counted.", "13.4", STEPS),
+    Mutant("the parent's sum", _beam(
+        give=lambda parent, w, p, n, log_p, *rest: (parent, w, np.take_along_axis(log_p, parent, 1), n)),
+           "log_p is that of the parent: the new word's is added to it.", "13.4", STEPS),
+    Mutant("the new word alone", _beam(give=lambda parent, w, p, n, log_p, *rest: (
+        parent, w, p - np.take_along_axis(log_p, parent, 1), n)),
+           "log_p is that of the new word alone: it is added to the sum of its parent.", "13.4",
+           ("all live", "some have ended")),
+    Mutant("a new word without a past", _beam(add=lambda p, y: y + 0 * _no_inf(p)),
+           "The candidates are compared by their new word alone: the sum so far is left out.", "13.4",
+           ("all live", "some have ended")),
+    Mutant("divided by k", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, score, best: (
+        best // parent.shape[1] % parent.shape[1], best % parent.shape[1], p, n)),
+           "A place among the k·V continuations is taken apart with k: there are V words to each hypothesis, so it is "
+           "parent · V + word.", "13.4", STEPS),
+    Mutant("probabilities", _beam(give=lambda parent, w, p, n, *rest: (parent, w, np.exp(p), n)),
+           "log_p is returned as a probability: it stays a logarithm.", "13.4", STEPS),
+    Mutant("0 times nan", _nan_beam,
+           "Y of a finished sentence is multiplied by 0, and 0 times nan is nan: choose with np.where.", "13.4",
+           ("nan behind the end",)),
+)
+
+
+def _new_word(log_p, lengths, finished, Y, eos, alpha):
+    B, k, V = Y.shape
+    n = lengths + ~finished
+    only = np.arange(V) == eos
+    Y = np.where(finished[..., None], np.where(only, 0.0, -np.inf), Y)
+    score = (log_p[..., None] + Y / _penalty(n, alpha)[..., None]).reshape(B, -1)
+    best = np.argsort(-score, axis=1, kind="stable")[:, :k]
+    parent = best // V
+    total = np.take_along_axis((log_p[..., None] + Y).reshape(B, -1), best, 1)
+    return parent, best % V, total, np.take_along_axis(n, parent, 1)
+
+
+# 13.6
+
+
+def _model(V, a, b, spread=None, tie=0.0):
+    """Two first words of about 1/2; the first goes on with `a`, the second with two halves; `b` ends greedy's."""
+    t = 1e-4
+    first, second, third = np.zeros(V), np.full((V, V), 1 / V), np.full((V, V, V), (1 - t) / V)
+    first[:2] = 0.5 + t, 0.5 - t
+    second[0] = (1 - a) / (V - 1)
+    second[0, 0] = a
+    second[1] = 0
+    second[1, :2] = 0.5 + t, 0.5 - t
+    third[..., 0] += t
+    third[0, 0] = (1 - b) / (V - 1)
+    third[0, 0, 0] = b
+    if spread:
+        third[1] = 0
+        third[1, :, :spread] = (1 - t) / spread
+        third[1, :, 0] += t
+    return first, second, third
+
+
+def _tied(V, r):
+    first, second, third = _model(V, 0.49, 1.0)
+    third[1] = 1 / V
+    return first, second, third
+
+
+def _halves(V, r):
+    first, second, third = _model(V, 0.49, 1.0)
+    first[:2] = 0.5
+    second[1, :2] = 0.5
+    return first, second, third
+
+
+def _unnormed(V, r):
+    first, second, third = _model(V, 0.49, 1.0)
+    return first, second, third * r
+
+
+def _greedy_is_short_sighted(V, r):
+    first, second, third = _model(V, 0.49, 1.0)
+    third[0, 0] = third[1, 0]
+    third[1, 0] = np.eye(V)[0]
+    return first, second, third
+
+
+BEAMED = ("three words", "five words", "others")
+WIDE = (
+    Mutant("greedy loses", _greedy_is_short_sighted,
+           "Here the beam finds the better text: this shows that greedy writing can fail. The other way round is asked "
+           "for: greedy's text must leave the beam before its last word.", "13.4", BEAMED),
+    Mutant("the same text", lambda V, r: _model(V, 0.9, 1.0),
+           "The beam finds greedy's text too. It must be pushed out: after two words, two other texts must be more "
+           "probable than greedy's, both with the second best first word.", "13.4", BEAMED),
+    Mutant("a little worse", lambda V, r: _model(V, 0.4 if V < 4 else 0.35, 0.6 if V < 4 else 0.4),
+           "Greedy's text is more probable than the beam's, but not r times: its last word can be certain, and that "
+           "of the beam's two as uncertain as V words allow.", "13.4", BEAMED),
+    Mutant("a tie at the end", _tied,
+           "Two texts or words are equally probable where one has to be chosen, so that the outcome is chance: give "
+           "one of them a little more.", "13.4", BEAMED),
+    Mutant("no distribution", _unnormed,
+           "These are no probabilities: none is below 0, and along the last axis of each table they sum to one.",
+           "13.4", BEAMED),
+)
+
+# 13.7
+
+
+def _grams(words, n):
+    return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+
+
+def _union(refs, n):
+    allowed = Counter()
+    for ref in refs:
+        allowed |= _grams(ref, n)
+    return allowed
+
+
+def _closest(h, refs):
+    return min((len(ref) for ref in refs), key=lambda r: (abs(r - len(h)), r))
+
+
+def _clipped(h, refs, n):
+    return (_grams(h, n) & _union(refs, n)).total(), _grams(h, n).total()
+
+
+def _exp(c, r):
+    return 1.0 if c >= r else math.exp(1 - r / c)
+
+
+def _geometric(p, brevity):
+    return 100 * brevity * math.exp(sum(map(math.log, p)) / len(p)) if min(p) > 0 else 0.0
+
+
+def _bleu(count=_clipped, length=_closest, brevity=_exp, mean=_geometric, orders=lambda n: n, p=None):
+    def function(hypotheses, references, order):
+        order, pairs = orders(order), list(zip(hypotheses, references, strict=True))
+        found = [[count(h, refs, n) for h, refs in pairs] for n in range(1, order + 1)]
+        if p:
+            precisions = [p(row) for row in found]
+        else:
+            precisions = [sum(m for m, _ in row) / sum(t for _, t in row) for row in found]
+        b = brevity(sum(len(h) for h in hypotheses), sum(length(h, refs) for h, refs in pairs))
+        return np.array(precisions), b, mean(precisions, b)
+
+    return function
+
+
+def _unclipped(h, refs, n):
+    seen = _union(refs, n)
+    return sum(k for g, k in _grams(h, n).items() if g in seen), _grams(h, n).total()
+
+
+def _clip_sum(h, refs, n):
+    return (_grams(h, n) & sum((_grams(ref, n) for ref in refs), Counter())).total(), _grams(h, n).total()
+
+
+def _clip_one(which):
+    def count(h, refs, n):
+        return (_grams(h, n) & _grams(which(h, refs), n)).total(), _grams(h, n).total()
+
+    return count
+
+
+def _match_closest(h, refs):
+    return min(refs, key=lambda r: (abs(len(r) - len(h)), len(r)))
+
+
+def _types(h, refs, n):
+    return len(set(_grams(h, n)) & set(_union(refs, n))), len(_grams(h, n))
+
+
+def _recall(h, refs, n):
+    return _clipped(h, refs, n)[0], _grams(_match_closest(h, refs), n).total()
+
+
+def _all_words(h, refs, n):
+    return _clipped(h, refs, n)[0], len(h)
+
+
+def _sentence_scores(hypotheses, references, order):
+    p, b, _ = _bleu()(hypotheses, references, order)
+    rows = [_bleu()([h], [refs], order)[2] for h, refs in zip(hypotheses, references, strict=True)]
+    return p, b, sum(rows) / len(rows)
+
+
+def _sentence_everything(hypotheses, references, order):
+    rows = [_bleu()([h], [refs], order) for h, refs in zip(hypotheses, references, strict=True)]
+    return tuple(sum(row[i] for row in rows) / len(rows) for i in range(3))
+
+
+def _sentence_brevity(hypotheses, references, order):
+    p, _, _ = _bleu()(hypotheses, references, order)
+    b = [_exp(len(h), _closest(h, refs)) for h, refs in zip(hypotheses, references, strict=True)]
+    b = sum(b) / len(b)
+    return p, b, _geometric(p.tolist(), b)
+
+
+def _one_text(hypotheses, references, order):
+    """Runs across the ends of sentences."""
+    whole = [w for h in hypotheses for w in h]
+    p = _bleu(count=_clipped)(hypotheses, references, order)
+    total = [_grams(whole, n).total() for n in range(1, order + 1)]
+    match = [sum(_clipped(h, refs, n)[0] for h, refs in zip(hypotheses, references, strict=True))
+             for n in range(1, order + 1)]
+    q = [m / t for m, t in zip(match, total, strict=True)]
+    return np.array(q), p[1], _geometric(q, p[1])
+
+
+def _skip_zero(p, brevity):
+    found = [x for x in p if x > 0]
+    return 100 * brevity * math.exp(sum(map(math.log, found)) / len(found))
+
+
+def _skip_zero_all(p, brevity):
+    return 100 * brevity * math.exp(sum(math.log(x) for x in p if x > 0) / len(p))
+
+
+def _nan_mean(p, brevity):
+    return _geometric(p, brevity) if min(p) > 0 else math.nan
+
+
+def _tiny(p, brevity):
+    return 100 * brevity * math.exp(sum(math.log(max(x, 1e-9)) for x in p) / len(p))
+
+
+CORPORA = ("one reference", "several references", "several sentences", "another corpus")
+SEVERAL = ("several references", "another corpus")
+BLEUS = (
+    Mutant("not clipped", _bleu(count=_unclipped),
+           "The matches are not clipped: a word that is said four times and stands in a reference twice is right "
+           "twice.", "13.5", CORPORA),
+    Mutant("clipped by the sum", _bleu(count=_clip_sum),
+           "The counts of all references are added before clipping: an n-gram may be right as often as in *one* "
+           "reference, the one that has it most often.", "13.5", SEVERAL),
+    Mutant("first reference alone", _bleu(count=_clip_one(lambda h, refs: refs[0])),
+           "The n-grams are looked for in the first reference alone: one in any of them is right.", "13.5", SEVERAL),
+    Mutant("closest reference alone", _bleu(count=_clip_one(_match_closest)),
+           "The n-grams are looked for in the reference of the closest length alone: that one is for the brevity; an "
+           "n-gram in any reference is right.", "13.5", SEVERAL),
+    Mutant("first reference for everything", _bleu(count=_clip_one(lambda h, refs: refs[0]),
+                                                   length=lambda h, refs: len(refs[0])),
+           "Only the first reference is used: n-grams may stand in any, and the brevity takes the closest length.",
+           "13.5", SEVERAL),
+    Mutant("types", _bleu(count=_types),
+           "Each different n-gram counts once: an n-gram counts as often as it is said.", "13.5", CORPORA),
+    Mutant("mean of sentence scores", _sentence_scores,
+           "The score is the mean of the sentences' scores: BLEU adds up matches and n-grams of the whole corpus "
+           "before anything is divided.", "13.5", ("several sentences", "another corpus")),
+    Mutant("everything by sentence", _sentence_everything,
+           "Everything is computed for each sentence and then averaged: BLEU adds up matches, n-grams and lengths of "
+           "the whole corpus before anything is divided.", "13.5", ("several sentences", "another corpus")),
+    Mutant("mean of precisions", _bleu(p=lambda row: sum(m / t for m, t in row) / len(row)),
+           "The precisions are means of the sentences' precisions: add up matches and n-grams of the corpus first, "
+           "then divide.", "13.5", ("several sentences", "another corpus")),
+    Mutant("brevity by sentence", _sentence_brevity,
+           "The brevity penalty is averaged over sentences: it compares the two lengths of the whole corpus, so that a "
+           "short sentence is made up for by a long one.", "13.5", ("another corpus",)),
+    Mutant("shortest reference", _bleu(length=lambda h, refs: min(map(len, refs))),
+           "The brevity takes the shortest reference of each: it takes the one whose length is closest.", "13.5",
+           SEVERAL),
+    Mutant("longest reference", _bleu(length=lambda h, refs: max(map(len, refs))),
+           "The brevity takes the longest reference of each: it takes the one whose length is closest.", "13.5",
+           SEVERAL),
+    Mutant("mean length", _bleu(length=lambda h, refs: sum(map(len, refs)) / len(refs)),
+           "The brevity takes the mean length of the references: it takes the one whose length is closest.", "13.5",
+           SEVERAL),
+    Mutant("length of the first", _bleu(length=lambda h, refs: len(refs[0])),
+           "The brevity takes the first reference: it takes the one whose length is closest.", "13.5", SEVERAL),
+    Mutant("all references", _bleu(length=lambda h, refs: sum(map(len, refs))),
+           "The lengths of all references are added: of each sentence's references only the one whose length is "
+           "closest counts.", "13.5", SEVERAL),
+    Mutant("tie to the longer", _bleu(length=lambda h, refs: min(
+        (len(r) for r in refs), key=lambda r: (abs(r - len(h)), -r))),
+           "Of two references that are equally close, the longer one was taken: it is the shorter.", "13.5",
+           ("equally close",)),
+    Mutant("tie to the first", _bleu(length=lambda h, refs: min((len(r) for r in refs), key=lambda r: abs(r - len(h)))),
+           "Of two references that are equally close, the first one was taken: it is the shorter.", "13.5",
+           ("equally close",)),
+    Mutant("no brevity", _bleu(brevity=lambda c, r: 1.0),
+           "There is no brevity penalty: without it a single sure word has a precision of one.", "13.5", CORPORA),
+    Mutant("no upper bound", _bleu(brevity=lambda c, r: math.exp(1 - r / c)),
+           "The brevity is larger than 1 for a text that is long: it is 1 at most, for being long already costs "
+           "precision.", "13.5", ("long enough",)),
+    Mutant("a plain quotient", _bleu(brevity=lambda c, r: min(1.0, c / r)),
+           "The brevity is the quotient c / r: it is exp(1 − r / c).", "13.5", CORPORA),
+    Mutant("quotient turned round", _bleu(brevity=lambda c, r: min(1.0, math.exp(1 - c / r))),
+           "The quotient in the brevity is turned round: exp(1 − r / c), which is below one when c, the length of the "
+           "hypotheses, is the smaller.", "13.5", CORPORA),
+    Mutant("penalty for length", _bleu(brevity=lambda c, r: math.exp(1 - r / c) if c > r else 1.0),
+           "The penalty falls on the long texts: it is for those that are shorter than their references.", "13.5",
+           CORPORA),
+    Mutant("arithmetic mean", _bleu(mean=lambda p, b: 100 * b * sum(p) / len(p)),
+           "The precisions are averaged: BLEU takes their geometric mean, so that each order counts by its ratio.",
+           "13.5", CORPORA),
+    Mutant("no root", _bleu(mean=lambda p, b: 100 * b * math.prod(p)),
+           "The precisions are multiplied, and no root is taken: the mean of the logarithms divides by the number of "
+           "orders.", "13.5", CORPORA),
+    Mutant("root of four", _bleu(mean=lambda p, b: 100 * b * math.prod(p) ** 0.25),
+           "The root is the fourth whatever the order is: it is the root of that order.", "13.5",
+           ("several references",)),
+    Mutant("brevity inside the root", _bleu(mean=lambda p, b: 100 * (b * math.prod(p)) ** (1 / len(p))),
+           "The brevity stands inside the root: it multiplies the mean.", "13.5", CORPORA),
+    Mutant("brevity left out of the score", _bleu(mean=lambda p, b: _geometric(p, 1.0)),
+           "The score is the mean of the precisions alone: the brevity multiplies it.", "13.5", CORPORA),
+    Mutant("from 0 to 1", _bleu(mean=lambda p, b: _geometric(p, b) / 100),
+           "The score goes from 0 to 1: asked is 0 to 100.", "13.5", CORPORA),
+    Mutant("percent in the precisions", lambda *given: (100 * (out := _bleu()(*given))[0], *out[1:]),
+           "The precisions are in per cent: they go from 0 to 1, and only the score to 100.", "13.5", CORPORA),
+    Mutant("the longest runs alone", _bleu(mean=lambda p, b: 100 * b * p[-1]),
+           "Only the precision of the last order is used: the score takes the mean of all, from single words on.",
+           "13.5", CORPORA),
+    Mutant("recall", _bleu(count=_recall),
+           "The matches are divided by the n-grams of the reference, which is recall: BLEU divides by those of the "
+           "hypothesis, and leaves what is missing to the brevity.", "13.5", CORPORA),
+    Mutant("divided by words", _bleu(count=_all_words),
+           "The matches of every order are divided by the number of words: a sentence of c words has c − n + 1 runs of "
+           "n.", "13.5", CORPORA),
+    Mutant("across sentences", _one_text,
+           "The n-grams run on across the ends of sentences: count each sentence by itself.", "13.5",
+           ("several sentences", "another corpus")),
+    Mutant("always four orders", _bleu(orders=lambda n: 4),
+           "There are always four orders here: `order` says how many.", "13.5", ("several references",)),
+    Mutant("zero left out", _bleu(mean=_skip_zero),
+           "An order without a match is left out of the mean: one precision of 0 makes the score 0.", "13.5",
+           ("no run of four",)),
+    Mutant("zero as one", _bleu(mean=_skip_zero_all),
+           "An order without a match is treated as if its logarithm were 0, a precision of one: it makes the score 0.",
+           "13.5", ("no run of four",)),
+    Mutant("a little for zero", _bleu(mean=_tiny),
+           "An order without a match is given a tiny precision: that is a smoothing, and here none is asked for; the "
+           "score is 0.", "13.5", ("no run of four",)),
+    Mutant("nan", _bleu(mean=_nan_mean),
+           "An order without a match gives nan: its logarithm is −∞, so the score is 0.", "13.5", ("no run of four",)),
+)
+
+# 13.8
+
+
+def _score(p, brevity=1.0):
+    return 100 * brevity * math.prod(p) ** (1 / len(p)) if min(p) > 0 else 0.0
+
+
+def _covering(length, k, first, last):
+    """How many windows of k in a row of this length hold both places."""
+    return sum(i <= first and last < i + k for i in range(length - k + 1))
+
+
+def _slips(replaced=None, left_out=None, twice=None, place=lambda i, n: i, orders=(1, 2, 3, 4), score=_score):
+    def function(n, at):
+        i = place(at, n)
+        p = [(n - k + 1 - _covering(n, k, i, i)) / (n - k + 1) for k in orders]
+        gap = [(n - k - (_covering(n - 1, k, i - 1, i) if k > 1 else 0)) / (n - k) for k in orders]
+        again = [(n - k + 2 - (_covering(n + 1, k, i, i + 1) if k > 1 else 1)) / (n - k + 2) for k in orders]
+        short = math.exp(1 - n / (n - 1))
+        return (replaced(n, i, p) if replaced else score(p),
+                left_out(n, i, gap, short) if left_out else score(gap, short),
+                twice(n, i, again) if twice else score(again))
+
+    return function
+
+
+AT = ("replaced", "left out", "said twice", "another")
+EDGES = ("the first word", "near the end")
+SLIPS = (
+    Mutant("one run lost", _slips(lambda n, i, p: _score([(n - k) / (n - k + 1) for k in (1, 2, 3, 4)])),
+           "A replaced word spoils one run of each order here: it stands in up to k runs of k words.", "13.5",
+           ("replaced", "another")),
+    Mutant("the words' precision", _slips(lambda n, i, p: 100 * (n - 1) / n),
+           "This is the share of right words, the precision of single words: longer runs lose more, since the word "
+           "stands in up to k runs of k.", "13.5", ("replaced", "another")),
+    Mutant("independent words", _slips(lambda n, i, p: 100 * ((n - 1) / n) ** 2.5),
+           "Each word is taken to be right with probability (n − 1)/n by itself: here exactly one is wrong, and the "
+           "runs that it spoils can be counted.", "13.5", ("replaced", "another")),
+    Mutant("one word in each order, by words", _slips(lambda n, i, p: _score([(n - k) / n for k in (1, 2, 3, 4)])),
+           "All orders are divided by the number of words: there are n − k + 1 runs of k.", "13.5",
+           ("replaced", "another")),
+    Mutant("as if in the middle", _slips(
+        lambda n, i, p: _score([(n - 2 * k + 1) / (n - k + 1) for k in (1, 2, 3, 4)]),
+        lambda n, i, p, b: _score([(n - 2 * k + 1) / (n - k) for k in (1, 2, 3, 4)], b),
+        lambda n, i, p: _score([n / (n + 1)] + [(n - 2 * k + 3) / (n - k + 2) for k in (2, 3, 4)])),
+        "The slip spoils k runs wherever it is: near an end of the sentence fewer runs of k hold the place.", "13.5",
+        EDGES),
+    Mutant("replaced, as if in the middle", _slips(
+        lambda n, i, p: _score([(n - 2 * k + 1) / (n - k + 1) for k in (1, 2, 3, 4)])),
+        "A replaced word spoils k runs wherever it stands: near an end of the sentence fewer runs of k hold it.",
+        "13.5", EDGES),
+    Mutant("counted from 1", _slips(place=lambda i, n: max(i - 1, 0)),
+           "The place is counted from 1: it is counted from 0.", "13.5", ("near the end",)),
+    Mutant("no penalty for being short", _slips(left_out=lambda n, i, p, b: _score(p)),
+           "A sentence with a word left out is shorter than its reference, so the brevity exp(1 − r / c) multiplies "
+           "the score.", "13.5", ("left out", "another")),
+    Mutant("penalty alone", _slips(left_out=lambda n, i, p, b: 100 * b),
+           "Only the brevity is counted: where a word is left out, the runs across the gap stand in no reference.",
+           "13.5", ("left out", "another")),
+    Mutant("brevity c over r", _slips(left_out=lambda n, i, p, b: _score(p, (n - 1) / n)),
+           "The brevity is taken as c / r: it is exp(1 − r / c).", "13.5", ("left out", "another")),
+    Mutant("brevity turned round", _slips(left_out=lambda n, i, p, b: _score(p, math.exp(1 - (n - 1) / n))),
+           "The quotient in the brevity is turned round: exp(1 − r / c), with r = n and c = n − 1.", "13.5",
+           ("left out", "another")),
+    Mutant("brevity of the wrong sign", _slips(left_out=lambda n, i, p, b: _score(p, math.exp(-1 / n))),
+           "The brevity is exp(−1/n): with r = n and c = n − 1 it is exp(1 − r / c) = exp(−1/(n − 1)).", "13.5",
+           ("left out", "another")),
+    Mutant("a gap like a wrong word", _slips(left_out=lambda n, i, p, b: _score(
+        [(n - k + 1 - _covering(n, k, i, i)) / (n - k + 1) for k in (1, 2, 3, 4)], b)),
+           "A word left out is counted like a wrong one, in a sentence of n words: the translation has n − 1 words, "
+           "so n − k runs of k, and only those across the gap are wrong, up to k − 1 of them.", "13.5",
+           ("left out", "another")),
+    Mutant("k runs across the gap", _slips(left_out=lambda n, i, p, b: _score(
+        [1.0] + [(n - 2 * k) / (n - k) for k in (2, 3, 4)], b)),
+           "k runs are said to cross the gap: it is a place between two words, and only k − 1 runs of k go across.",
+           "13.5", ("left out", "another")),
+    Mutant("both words are right", _slips(twice=lambda n, i, p: _score([1.0, *p[1:]])),
+           "The second of the two words counts as right: matches are clipped, and the word stands in the reference "
+           "once.", "13.5", ("said twice", "another")),
+    Mutant("like a wrong word", _slips(twice=lambda n, i, p: _score(
+        [(n + 2 - k - _covering(n + 1, k, i + 1, i + 1)) / (n + 2 - k) for k in (1, 2, 3, 4)])),
+           "The second of the two words is counted like a wrong one: a run that begins with it does stand in the "
+           "reference, and only runs that hold both do not, k − 1 of k words.", "13.5", ("said twice", "another")),
+    Mutant("a bonus for length", _slips(twice=lambda n, i, p: _score(p, math.exp(1 - n / (n + 1)))),
+           "A sentence that is longer than its reference gets more than 1 for its length: the brevity is 1 at most.",
+           "13.5", ("said twice", "another")),
+    Mutant("a penalty for length", _slips(twice=lambda n, i, p: _score(p, math.exp(-1 / n))),
+           "A sentence that is longer than its reference is punished for its length: the brevity is 1, its precision "
+           "suffers already.", "13.5", ("said twice", "another")),
+    Mutant("one run lost where a word is repeated", _slips(twice=lambda n, i, p: _score(
+        [(n + 1 - k) / (n + 2 - k) for k in (1, 2, 3, 4)])),
+           "A word said twice spoils one run of each order here: k − 1 runs of k words hold both.", "13.5",
+           ("said twice", "another")),
+    Mutant("runs of the reference", _slips(twice=lambda n, i, p: _score(
+        [q * (n - k + 2) / (n - k + 1) for k, q in zip((1, 2, 3, 4), p, strict=True)])),
+           "The matches are divided by the runs of the reference: a precision divides by those of the translation, "
+           "which has n + 1 words.", "13.5", ("said twice", "another")),
+    Mutant("three orders", _slips(orders=(1, 2, 3)), "Runs of four words are left out.", "13.5", AT),
+    Mutant("arithmetic mean", _slips(score=lambda p, b=1.0: 100 * b * sum(p) / len(p)),
+           "The precisions are averaged: BLEU takes their geometric mean.", "13.5", AT),
+    Mutant("no root", _slips(score=lambda p, b=1.0: 100 * b * math.prod(p)),
+           "The precisions are multiplied, and the fourth root is missing.", "13.5", AT),
+    Mutant("from 0 to 1", _slips(score=lambda p, b=1.0: _score(p, b) / 100),
+           "The scores go from 0 to 1: asked is 0 to 100.", "13.5", AT),
+)
+
+# 13.9
+
+
+def _links(A, targets, sources, rows=None, pick=None, end="no link"):
+    found = []
+    for b in range(len(A)):
+        W = pick(A[b]) if pick else A[b].mean(axis=0)
+        best = (W[:, : sources[b]] if end == "never" else W).argmax(axis=-1)
+        found.append({(t, int(j)) for t, j in enumerate(best[: rows or targets[b]]) if end == "linked"
+                      or j < sources[b]})
+    return found
+
+
+def _error(links=_links, rate=None, possible_too=True, each=False, keep=lambda S, P: (S, P)):
+    def function(A, targets, sources, sure, possible):
+        rows = []
+        for b, L in enumerate(links(A, targets, sources)):
+            S, P = ({(int(t), int(j)) for t, j in np.argwhere(x[b])} for x in (sure, possible))
+            P = P | S if possible_too else P
+            S, P = keep(S, P)
+            rows.append((len(L & S), len(L & P), len(L), len(S), len(P)))
+        rows = np.array(rows, float)
+        formula = rate or (lambda s, p, a, S, P: 1 - (s + p) / (a + S))
+        return float(np.mean([formula(*row) for row in rows])) if each else float(formula(*rows.sum(axis=0)))
+
+    return function
+
+
+def _by_source(A, targets, sources):
+    """For each source word the target word that looks at it most."""
+    return [{(int(t), j) for j, t in enumerate(W.mean(axis=0)[: targets[b], : sources[b]].argmax(axis=0))}
+            for b, W in enumerate(A)]
+
+
+def _every_head(A, targets, sources):
+    found = [set() for _ in A]
+    for h in range(A.shape[1]):
+        for mine, more in zip(found, _links(A[:, h : h + 1], targets, sources), strict=True):
+            mine |= more
+    return found
+
+
+def _above(limit):
+    def links(A, targets, sources):
+        return [{(int(t), int(j)) for t, j in np.argwhere(W.mean(axis=0)[: targets[b], : sources[b]] > limit(W))}
+                for b, W in enumerate(A)]
+
+    return links
+
+
+SENTENCES = ("one sentence", "a corpus", "another corpus")
+PADDED_CORPUS = ("a corpus", "another corpus")
+ALIGNMENTS = (
+    Mutant("sure links are not possible", _error(possible_too=False),
+           "A sure link is possible as well: it counts in both sums of the numerator, so P is sure and possible "
+           "together.", "13.6", SENTENCES),
+    Mutant("sure links alone", _error(rate=lambda s, p, a, S, P: 1 - 2 * s / (a + S)),
+           "Only the sure links are used: a link that is merely possible is no mistake when it is predicted.", "13.6",
+           SENTENCES),
+    Mutant("possible links in the denominator", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / (a + P)),
+           "The denominator has |P|: nobody has to find the possible links, so it is |A| + |S|.", "13.6", SENTENCES),
+    Mutant("possible links have to be found", _error(rate=lambda s, p, a, S, P: 1 - 2 * p / (a + P)),
+           "The possible links are treated like sure ones: they may be predicted and need not be.", "13.6", SENTENCES),
+    Mutant("all in the denominator", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / (a + S + P)),
+           "The denominator is |A| + |S| + |P|: it is |A| + |S|.", "13.6", SENTENCES),
+    Mutant("agreement", _error(rate=lambda s, p, a, S, P: (s + p) / (a + S)),
+           "This is the share that agrees: the error rate is 1 minus it.", "13.6", SENTENCES),
+    Mutant("precision", _error(rate=lambda s, p, a, S, P: 1 - p / a),
+           "This looks at the predicted links alone: a sure link that was not predicted is a mistake too.", "13.6",
+           SENTENCES),
+    Mutant("recall", _error(rate=lambda s, p, a, S, P: 1 - s / S),
+           "This looks at the sure links alone: a predicted link that is not even possible is a mistake too.", "13.6",
+           SENTENCES),
+    Mutant("sure links among the predicted", _error(rate=lambda s, p, a, S, P: 1 - s / a),
+           "This is the share of predicted links that are not sure: possible ones are no mistakes, and sure ones that "
+           "were missed are.", "13.6", SENTENCES),
+    Mutant("F of precision and recall", _error(rate=lambda s, p, a, S, P: 1 - 2 * (p / a) * (s / S) / (p / a + s / S)),
+           "This is 1 − F of precision and recall: the rate adds both numerators, and both denominators.", "13.6",
+           SENTENCES),
+    Mutant("percent", _error(rate=lambda s, p, a, S, P: 100 - 100 * (s + p) / (a + S)),
+           "The rate is in per cent: it goes from 0 to 1.", "13.6", SENTENCES),
+    Mutant("mean of sentences", _error(each=True),
+           "The rates of the sentences are averaged: add up links and hits of the corpus first, then divide.", "13.6",
+           PADDED_CORPUS),
+    Mutant("padding is linked", _error(links=lambda A, t, s: _links(A, t, s, rows=A.shape[2])),
+           "Target rows behind the end of a sentence have links: only the first targets[b] rows are words.", "13.6",
+           ("a corpus",)),
+    Mutant("a link for every word", _error(links=lambda A, t, s: _links(A, t, s, end="never")),
+           "Every target word is linked, to the best of the words: one whose largest weight lies behind the source's "
+           "words has no link.", "13.6", SENTENCES),
+    Mutant("links to the end mark", _error(links=lambda A, t, s: _links(A, t, s, end="linked")),
+           "Links to places behind the source's words are counted: a row that looks there has no link.", "13.6",
+           SENTENCES),
+    Mutant("links of every head", _error(links=_every_head),
+           "Each head makes links of its own: take the mean over the heads first, and then the largest weight.",
+           "13.6", SENTENCES),
+    Mutant("the first head", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: W[0])),
+           "Only the first head is used: take the mean over all heads.", "13.6", SENTENCES),
+    Mutant("the last head", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: W[-1])),
+           "Only the last head is used: take the mean over all heads.", "13.6", SENTENCES),
+    Mutant("largest of the heads", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: W.max(axis=0))),
+           "The largest weight over the heads is used: take their mean.", "13.6", SENTENCES),
+    Mutant("one link for each source word", _error(links=_by_source),
+           "Each source word is linked to the target word that looks at it most: it is each *target* word that "
+           "chooses, along its row.", "13.6", SENTENCES),
+    Mutant("one link for each source word, padding too", _error(links=lambda A, targets, sources: [
+        {(int(t), j) for j, t in enumerate(W.mean(axis=0).argmax(axis=0)[: sources[b]]) if t < targets[b]}
+        for b, W in enumerate(A)]),
+           "The largest weight is looked for along a column: each *target* word chooses, along its row.", "13.6",
+           PADDED_CORPUS),
+    Mutant("above the mean", _error(links=_above(lambda W: 1 / W.shape[-1])),
+           "All weights above the even share make a link: each target word has one link, to its largest weight.",
+           "13.6", SENTENCES),
+    Mutant("above a half", _error(links=_above(lambda W: 0.5)),
+           "Only weights above a half make a link: each target word is linked to its largest weight, however small.",
+           "13.6", SENTENCES),
+)
+
+# 13.10
+
+
+def _namer(found=None, agree=None, order=NAMES, otherwise="own words"):
+    """Names the first of `order` whose text agrees; `found(name, …)` makes the texts, `agree` compares them."""
+
+    def function(table, bos, eos, references, text):
+        for name in order:
+            other = (found or written)(name, table, bos, eos, references, text.shape[1])
+            if (agree or np.array_equal)(other, text):
+                return name
+        return otherwise
+
+    return function
+
+
+def _some(a, b):
+    return bool((a == b).all(axis=1).any())
+
+
+def _by_accuracy(table, bos, eos, references, text):
+    real = references >= 0
+    share = (references == text[:, : references.shape[1]])[real].mean()
+    return "right words" if share > 0.5 else "own words"
+
+
+def _by_length(table, bos, eos, references, text):
+    same = ((text >= 0).sum(axis=1) == (references >= 0).sum(axis=1)).all()
+    return "right words" if same else "own words"
+
+
+ALL = ("five reports", "one sentence tells", "three sentences", "other reports")
+FIVE = ("five reports", "one sentence tells", "other reports")
+KNOWN_BY = {
+    "own words": "the model reads BOS and then what it wrote itself, until it says EOS or the row is full",
+    "right words": "the model reads BOS and then the reference, whatever it says, so there is a word for each place of "
+                   "the reference, EOS in the middle or not",
+    "own words, right length": "the model reads its own words, but the text is exactly as long as the reference: it "
+                               "goes on behind EOS, or is cut",
+    "the word itself": "before it says a word the model reads that very word of the reference",
+    "another source": "every sentence was written from the source after it, b + 1, and the last from the first",
+}
+
+
+def _confused(name, other):
+    """Right but for the reports of one name, which get another."""
+    def function(*given):
+        found = _namer()(*given)
+        return other if found == name else found
+
+    return Mutant(f"{name} called {other}", function,
+                  f"Reports of '{name}' are called '{other}' here. '{name}' means: {KNOWN_BY[name]}.", "13.3",
+                  ("five reports", "one sentence tells"))
+
+
+WITNESSES = (
+    *(_confused(name, other) for name in NAMES for other in NAMES if name != other),
+    Mutant("always its own", lambda *given: "own words", "This calls every report the model's own words.", "13.3", ALL),
+    Mutant("always the right words", lambda *given: "right words",
+           "This calls every report one with the right words at hand.", "13.3", ALL),
+    Mutant("by accuracy", _by_accuracy,
+           "This judges by how many words are right: a good model has a high share with its own words too, and a bad "
+           "one a low share with the right words at hand. Ask what was read before each word.", "13.3", FIVE),
+    Mutant("by length", _by_length,
+           "This judges by the lengths: texts as long as their references may come in three ways. Ask what was read "
+           "before each word.", "13.3", FIVE),
+    Mutant("first sentence", _namer(agree=lambda a, b: bool((a[0] == b[0]).all())),
+           "This looks at the first sentence alone, where several names may fit: the name must fit all of them.",
+           "13.3", ("one sentence tells",)),
+    Mutant("one sentence is enough", _namer(agree=_some),
+           "One sentence that fits is enough for this detective: every one has to fit.", "13.3",
+           ("one sentence tells",)),
+    Mutant("first words", _namer(agree=lambda a, b: bool((a[:, :2] == b[:, :2]).all())),
+           "This looks at the first words alone: where the model is right at the start, its own words and the right "
+           "ones are the same.", "13.3", ("one sentence tells",)),
+    Mutant("own and right exchanged", lambda *given: {
+        "own words": "right words", "right words": "own words"}.get(name := _namer()(*given), name),
+           "Own words and right words have changed places: with the right words at hand the model reads the "
+           "reference, whatever it wrote itself.", "13.3", ALL),
+    Mutant("the word itself for the right words", lambda *given: {
+        "the word itself": "right words", "right words": "the word itself"}.get(name := _namer()(*given), name),
+           "The right words and the word itself have changed places: to read the word that comes before is teacher "
+           "forcing, to read the word that is to be said is a leak.", "13.3", ("five reports",)),
+)
+
+# 13.11
+
+
+def _cuts(s):
+    return [s[:i] + s[i + 1 :] for i in range(len(s))]
+
+
+def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, key=tuple):
+    """`replaced`: "hole", with the place; "any", both sides cut, wherever; "last", in the last place alone; "none"."""
+
+    def function(train, test):
+        train, test = [key(s) for s in train], [key(s) for s in test]
+        exact, holes, cut = set(train), set(), set()
+        for s in train:
+            for i, c in enumerate(_cuts(s)):
+                holes.add((i, c))
+                cut.add(c)
+
+        def near(s):
+            cuts = _cuts(s)
+            return (equal and s in exact or longer and any(c in exact for c in cuts) or shorter and s in cut
+                    or replaced == "hole" and any((i, c) in holes for i, c in enumerate(cuts)
+                                                  if equal or s not in exact)
+                    or replaced == "any" and any(c in cut for c in cuts)
+                    or replaced == "last" and any((len(s) - 1, c) in holes for c in cuts[-1:]))
+
+        found = [near(s) for s in test]
+        return share(found, train, test) if share else sum(found) / len(found)
+
+    return function
+
+
+def _without_repeats(found, train, test):
+    seen = dict(zip(test, found, strict=True))
+    return sum(seen.values()) / len(seen)
+
+
+def _runs_agree(train, test):
+    """Words of the test sentence that stand in one training sentence, whatever their order."""
+    return _leaks(key=lambda s: tuple(sorted(s)))(train, test)
+
+
+def _sets_agree(train, test):
+    return _leaks(key=lambda s: tuple(sorted(set(s))))(train, test)
+
+
+def _pairs_of(train, test):
+    """How many (test, train) pairs, by one training sentence counted as often as it occurs."""
+    holes, cut, exact = Counter(), Counter(), Counter(map(tuple, train))
+    for s in map(tuple, train):
+        holes.update({(i, c) for i, c in enumerate(_cuts(s))})
+        cut.update(set(_cuts(s)))
+    total = 0
+    for s in map(tuple, test):
+        total += exact[s] + cut[s] + sum(exact[c] for c in set(_cuts(s)))
+        total += sum(holes[i, c] - exact[s] for i, c in enumerate(_cuts(s)))
+    return total / len(test)
+
+
+NEAR = ("one replaced", "one more or less", "two apart", "many", "others")
+LEAKS = (
+    Mutant("equal alone", _leaks(replaced="none", longer=False, shorter=False),
+           "Only equal sentences are found: those that are one word apart leak as well.", "13.7",
+           ("one replaced", "one more or less", "others")),
+    Mutant("equal ones are none", _leaks(equal=False),
+           "Sentences that are equal to a training sentence are not counted: they leak most of all.", "13.7",
+           ("one replaced",)),
+    Mutant("no replaced word", _leaks(replaced="none"),
+           "A replaced word is not found: give each training sentence a key for every place, without the word that "
+           "stands there.", "13.7", ("one replaced", "many", "others")),
+    Mutant("no word more or less", _leaks(longer=False, shorter=False),
+           "Sentences of another length are not found: one word may be added or left out.", "13.7",
+           ("one more or less", "others")),
+    Mutant("no word more", _leaks(longer=False),
+           "A test sentence with one word more is not found: with one word taken out it equals a training sentence.",
+           "13.7", ("one more or less", "others")),
+    Mutant("no word less", _leaks(shorter=False),
+           "A test sentence with one word less is not found: it equals a training sentence with one word taken out.",
+           "13.7", ("one more or less", "others")),
+    Mutant("cut on both sides", _leaks(replaced="any"),
+           "A word is taken out of both sentences, each at a place of its own: then one that lost a word in front and "
+           "won one behind seems near, and it is two words away. For a replaced word the places must be the same.",
+           "13.7", ("two apart", "others")),
+    Mutant("the last place alone", _leaks(replaced="last"),
+           "A replaced word is found in the last place alone: it may be any.", "13.7", ("one replaced", "others")),
+    Mutant("the order of words", _runs_agree,
+           "The order of the words is lost: two words that changed places are two replaced words.", "13.7",
+           ("two apart",)),
+    Mutant("sets of words", _sets_agree,
+           "The sentences are compared as sets of words: order and repetition count.", "13.7", ("two apart",)),
+    Mutant("a number", _leaks(share=lambda found, train, test: float(sum(found))),
+           "This is the number of test sentences: asked is their share.", "13.7", NEAR),
+    Mutant("share of the training sentences", _leaks(share=lambda found, train, test: sum(found) / len(train)),
+           "The number is divided by that of the training sentences: asked is the share of the test sentences.",
+           "13.7", NEAR),
+    Mutant("what is clean", _leaks(share=lambda found, train, test: 1 - sum(found) / len(test)),
+           "This is the share that does not leak.", "13.7", NEAR),
+    Mutant("percent", _leaks(share=lambda found, train, test: 100 * sum(found) / len(test)),
+           "The share is in per cent: it goes from 0 to 1.", "13.7", NEAR),
+    Mutant("pairs", _pairs_of,
+           "This counts pairs of a test and a training sentence: a test sentence with several near ones counts once.",
+           "13.7", ("repeated",)),
+    Mutant("without repeats", _leaks(share=_without_repeats),
+           "Test sentences that occur twice are counted once: each counts, as it does in the score.", "13.7",
+           ("repeated",)),
+)
+
+# 13.12
+
+
+def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hide=-1e30, after=None, axis=-1,
+            shift=0, of=None):
+    def function(Y, M, lengths, W_q, W_k, W_v, heads):
+        import torch
+
+        W_q, W_k, W_v = maps(W_q, W_k, W_v) if maps else (W_q, W_k, W_v)
+        B, n, d = Y.shape
+        m, w = M.shape[1], d // heads
+
+        def cut(X):
+            if split == "as it lies":
+                return X.reshape(B, heads, X.shape[1], w)
+            if split == "interleaved":
+                return X.reshape(B, X.shape[1], w, heads).permute(0, 3, 1, 2)
+            return X.reshape(B, X.shape[1], heads, w).transpose(1, 2)
+
+        if of:
+            M = of(M, lengths)
+        Q, K, V = cut(Y @ W_q), cut(M @ W_k), cut(M @ W_v)
+        S = Q @ K.mT / (scale(d, w, m) if scale else w**0.5)
+        real = torch.arange(m) < (lengths + shift)[:, None]
+        seen = {"keys": real[:, None, None], "other": ~real[:, None, None], "first": real[:1, None, None],
+                "queries": (torch.arange(n) < lengths[:, None])[:, None, :, None],
+                "causal": real[:, None, None] & torch.ones(n, m, dtype=torch.bool).tril()}.get(mask)
+        if seen is not None:
+            S = S * seen if hide == 0 else torch.where(seen, S, torch.tensor(hide, dtype=S.dtype))
+        A = torch.softmax(S, dim=axis)
+        if after is not None:
+            A = after(A, real[:, None, None])
+        O = A @ V
+        if merge == "as it lies":
+            return O.reshape(B, n, d)
+        if merge == "interleaved":
+            return O.permute(0, 2, 3, 1).reshape(B, n, d)
+        return O.transpose(1, 2).reshape(B, n, d)
+
+    return function
+
+
+def _whole(Y, M, lengths, W_q, W_k, W_v, heads):
+    return _reader()(Y, M, lengths, W_q, W_k, W_v, 1)
+
+
+READ = ("values", "gradients", "no padding", "other sizes")
+HIDDEN = ("values", "gradients", "other sizes")
+READERS = (
+    Mutant("mask on the queries", _reader(mask="queries"),
+           "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.1",
+           HIDDEN),
+    Mutant("no mask", _reader(mask="none"),
+           "The mask is missing: padded rows of M are read as if they were words.", "13.1", HIDDEN),
+    Mutant("mask the other way round", _reader(mask="other"),
+           "The mask is turned round. In scaled_dot_product_attention True means: may be read; in "
+           "nn.MultiheadAttention True in key_padding_mask means: is padding.", "13.1", HIDDEN),
+    Mutant("causal as well", _reader(mask="causal"),
+           "The source is read through a causal mask: that is for the decoder's own words; all of the source is there "
+           "from the beginning.", "13.1", READ),
+    Mutant("one mask for all", _reader(mask="first"),
+           "Every sentence gets the mask of the first: each row of the batch has a length of its own.", "13.1", HIDDEN),
+    Mutant("hidden scores of zero", _reader(hide=0),
+           "Hidden scores are multiplied by 0, and exp(0) is 1: they still get a weight. They need −∞.", "13.1",
+           HIDDEN),
+    Mutant("mask after the softmax", _reader(mask="none", after=lambda A, real: A * real),
+           "The weights of padding are set to 0 after the softmax: the others then do not sum to one.", "13.1", HIDDEN),
+    Mutant("padded rows set to zero", _reader(mask="none", of=lambda M, k: M * (
+        _arange(M) < k[:, None])[..., None]),
+           "The padded rows of M are set to 0, and there is no mask: a key of zeros has the score 0, which gets a "
+           "weight.", "13.1", HIDDEN),
+    Mutant("one row too many", _reader(shift=1),
+           "The first row of padding is read too: rows 0 … lengths − 1 are real.", "13.1", HIDDEN),
+    Mutant("one row too few", _reader(shift=-1),
+           "The last word of each source is hidden: rows 0 … lengths − 1 are real.", "13.1", READ),
+    Mutant("a source without a graph", _reader(of=lambda M, k: M.detach() + 0 * M),
+           "The source is detached: the encoder would learn nothing.", "13.2", ("gradients",)),
+    Mutant("weights without a graph", _reader(after=lambda A, real: A.detach()),
+           "The weights are detached from the graph: queries and keys would learn nothing.", "13.2", ("gradients",)),
+    Mutant("no scale", _reader(scale=lambda d, w, m: 1.0), "The scores are not divided by √d_k.", "13.1", READ),
+    Mutant("scale of the whole width", _reader(scale=lambda d, w, m: d**0.5),
+           "The scores are divided by √d: a head has d / heads columns, and its scores are divided by the root of "
+           "that.", "13.1", READ),
+    Mutant("no root", _reader(scale=lambda d, w, m: float(w)), "The scores are divided by d_k: it is its root.", "13.1",
+           READ),
+    Mutant("multiplied by the root", _reader(scale=lambda d, w, m: w**-0.5),
+           "The scores are multiplied by √d_k: they are divided by it.", "13.1", READ),
+    Mutant("heads by reshape", _reader(split="as it lies"),
+           "reshape to (B, heads, n, w) cuts the rows, so that a head mixes tokens: cut the columns, (B, n, heads, w), "
+           "and exchange the axes then.", "13.1", READ),
+    Mutant("heads merged by reshape", _reader(merge="as it lies"),
+           "The heads are put together by a reshape alone: exchange the axes first, so that the columns of one token "
+           "stand side by side.", "13.1", READ),
+    Mutant("heads by reshape, both ways", _reader(split="as it lies", merge="as it lies"),
+           "reshape to (B, heads, n, w) and back cuts rows and not columns: exchange axes between (B, n, heads, w) and "
+           "(B, heads, n, w).", "13.1", READ),
+    Mutant("every other column", _reader(split="interleaved", merge="interleaved"),
+           "A head gets every heads-th column: the columns are cut into equal parts that lie side by side.", "13.1",
+           READ),
+    Mutant("one head", _whole, "There is one head of the whole width: the columns are cut into `heads` parts, each "
+                               "with a softmax of its own.", "13.1", READ),
+    Mutant("softmax over the queries", _reader(axis=-2),
+           "The softmax runs over the queries: the weights of one query over all keys sum to one.", "13.1", READ),
+    Mutant("W_q and W_k exchanged", _reader(maps=lambda q, k, v: (k, q, v)),
+           "W_q and W_k have changed places: queries come from Y, keys from M.", "13.1", READ),
+    Mutant("keys as values", _reader(maps=lambda q, k, v: (q, k, k)), "The values are made with W_k.", "13.1", READ),
+    Mutant("maps transposed", _reader(maps=lambda q, k, v: (q.mT, k.mT, v.mT)),
+           "The maps are transposed, as in F.linear: here a map stands on the right of the rows, Y W_q.", "13.1", READ),
+    Mutant("precision lost", lambda *given: _in_float32(*given),
+           "Somewhere float64 was lost: give a new tensor the dtype of the others.", "13.1", READ),
+)
+
+
+def _arange(M):
+    import torch
+
+    return torch.arange(M.shape[1])
+
+
+def _in_float32(Y, M, lengths, W_q, W_k, W_v, heads):
+    return _reader()(Y.float(), M.float(), lengths, W_q.float(), W_k.float(), W_v.float(), heads)
+
+
+# 13.13
+
+
+def _beta(slope_P=None, slope_R=None, even=None, b=lambda beta: beta * beta):
+    def function(P, R, beta):
+        s = b(beta)
+        bottom = (s * P + R) ** 2
+        return (slope_P(P, R, s) if slope_P else (1 + s) * R * R / bottom,
+                slope_R(P, R, s) if slope_R else (1 + s) * s * P * P / bottom, even(beta) if even else float(beta))
+
+    return function
+
+
+BETA = ("slopes", "equal slopes", "beta below one", "others")
+BETAS = (
+    Mutant("exchanged", lambda P, R, beta: (*_beta()(P, R, beta)[1::-1], float(beta)),
+           "The two slopes have changed places: by P comes first.", "13.5", ("slopes", "others")),
+    Mutant("recall and precision exchanged", lambda P, R, beta: (*_beta()(R, P, beta)[:2][::-1], 1 / beta),
+           "β² stands beside R here: in F it stands beside P in the denominator, and with that it is *recall* that "
+           "counts for more.", "13.5", BETA),
+    Mutant("numerator alone", _beta(lambda P, R, s: (1 + s) * R / (s * P + R),
+                                       lambda P, R, s: (1 + s) * P / (s * P + R)),
+           "Only the numerator is differentiated: P and R stand in the denominator as well.", "13.5", ("slopes",)),
+    Mutant("beta for its square", _beta(b=lambda beta: beta),
+           "β stands where β² should.", "13.5", ("slopes", "others")),
+    Mutant("beta for its square, and its root", _beta(b=lambda beta: beta, even=lambda beta: beta**0.5),
+           "β stands where β² should.", "13.5", BETA),
+    Mutant("no 1 + beta²", _beta(lambda P, R, s: R * R / (s * P + R) ** 2,
+                                  lambda P, R, s: s * P * P / (s * P + R) ** 2),
+           "The factor 1 + β² is missing.", "13.5", ("slopes", "others")),
+    Mutant("beta² forgotten in the slope by R", _beta(slope_R=lambda P, R, s: (1 + s) * P * P / (s * P + R) ** 2),
+           "The slope by R lacks β²: it comes from the denominator, β² P + R − R.", "13.5", ("slopes", "others")),
+    Mutant("no square below", _beta(lambda P, R, s: (1 + s) * R * R / (s * P + R),
+                                    lambda P, R, s: (1 + s) * s * P * P / (s * P + R)),
+           "The denominator of a quotient's slope is squared.", "13.5", ("slopes", "others")),
+    Mutant("F1", _beta(b=lambda beta: 1.0), "These are the slopes of F with β = 1.", "13.5", ("slopes", "others")),
+    Mutant("F1, and one", _beta(b=lambda beta: 1.0, even=lambda beta: 1.0),
+           "This is F with β = 1, whatever β is.", "13.5", BETA),
+    Mutant("sign", _beta(lambda P, R, s: -(1 + s) * R * R / (s * P + R) ** 2,
+                         lambda P, R, s: -(1 + s) * s * P * P / (s * P + R) ** 2),
+           "Both slopes have the wrong sign: F grows with P and with R.", "13.5", ("slopes", "others")),
+    Mutant("slope by R with the wrong sign", _beta(slope_R=lambda P, R, s: -(1 + s) * s * P * P / (s * P + R) ** 2),
+           "The slope by R has the wrong sign: F grows with R.", "13.5", ("slopes", "others")),
+    Mutant("P and R crossed", _beta(lambda P, R, s: (1 + s) * s * R * R / (s * P + R) ** 2,
+                                    lambda P, R, s: (1 + s) * P * P / (s * P + R) ** 2),
+           "β² went to the slope by P: it stands beside P in the denominator, so it is left over in the slope by R.",
+           "13.5", ("slopes", "others")),
+    Mutant("own letters", _beta(lambda P, R, s: (1 + s) * P * P / (s * P + R) ** 2,
+                                lambda P, R, s: (1 + s) * s * R * R / (s * P + R) ** 2),
+           "The slope by P has R² above it, and the slope by R has P²: each depends on the other.", "13.5",
+           ("slopes", "others")),
+    Mutant("equal at beta²", _beta(even=lambda beta: beta * beta),
+           "At R / P = β² the slopes are not equal: R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
+    Mutant("equal at 1 / beta", _beta(even=lambda beta: 1 / beta),
+           "The quotient is turned round: this is P / R.", "13.5", ("equal slopes", "others")),
+    Mutant("equal at one", _beta(even=lambda beta: 1.0),
+           "At P = R the slopes are 1/(1 + β²) and β²/(1 + β²): equal for β = 1 alone.", "13.5",
+           ("equal slopes", "others")),
+    Mutant("equal at the root", _beta(even=lambda beta: beta**0.5),
+           "R² = β² P² gives R / P = β, not its root.", "13.5", ("equal slopes", "others")),
+    Mutant("equal at 1 / beta²", _beta(even=lambda beta: beta**-2),
+           "R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
+)
