@@ -139,7 +139,11 @@ def beams(B, k, V, alpha, ended=0, first=False, broken=False, strict=False):
             shares += [((5 + n - ~finished[..., None]) / 6) ** alpha, ((6 + n) / 6) ** alpha,
                        ((5 + n + finished[..., None]) / 6) ** alpha, np.maximum(n, 1) ** alpha, np.maximum(n, 1),
                        1 + alpha * (n - 1) / 6]
+            live = ~finished[..., None]
             ranks = [total / share for share in shares]
+            ranks += [total / np.where(live, shares[0], 1), total / np.where(live, 1, shares[0]),
+                      total / shares[0] + 1e6 * ~live, np.where(live, total / shares[0], 0.0)]
+            ranks[-1] = np.where(np.isfinite(total), ranks[-1], -np.inf)
             ranks.append(np.where(finished[..., None], total, log_p[..., None] + Y / shares[0]))
             orders = [np.argsort(-x.reshape(B, -1), axis=1)[:, :k] for x in ranks]
             parents = orders[0] // V
@@ -147,7 +151,8 @@ def beams(B, k, V, alpha, ended=0, first=False, broken=False, strict=False):
             uneven = first or all(len(set(row)) < k for row in parents.tolist())
             ranked = not ended or not alpha or all((orders[0] != o).any() for o in orders[1:3])
             if strict:
-                ranked = all((o != other).any() for i, o in enumerate(orders) for other in orders[:i])
+                ranked = (all((o != other).any() for i, o in enumerate(orders) for other in orders[:i])
+                          and all((orders[0] != o).any(axis=1).sum() > 1 for o in orders[1:3]))
             ends = ended or first or (orders[0] % V == V - 1).any()
             if uneven and ranked and ends and (kept > 0).all() == bool(ended):
                 if broken:
@@ -262,6 +267,10 @@ def _words_tell(hypothesis, refs, order):
         limits += [[sum(c) for c in counts], [c[0] for c in counts], [near.count(word) for word in words]]
     said = [hypothesis.count(word) for word in words]
     sums = [sum(map(min, said, limit)) for limit in limits]
+    alike = [sum(map(min, said, [c[i] for c in counts])) for i in range(len(refs))]
+    likest = refs[alike.index(max(alike))]
+    if len(refs) > 3 and likest in (near, refs[0], min(refs, key=len), max(refs, key=len)):
+        return False
     return sums[0] not in sums[1:] and (len(refs) == 1 or len(set(sums)) > 3)
 
 
@@ -273,9 +282,9 @@ def two_lengths(rng):
 
 
 def long_enough(rng):
-    """A hypothesis that is longer than its reference."""
+    """A hypothesis that is longer than its reference, with two words exchanged at its end."""
     words = rng.permutation(WORDS).tolist()
-    return {"hypotheses": [words[:9]], "references": [[words[1:8]]], "order": 3}
+    return {"hypotheses": [words[:9]], "references": [[*words[1:7], words[8], words[7]]], "order": 3}
 
 
 def no_run(rng):
@@ -339,19 +348,26 @@ def _rates_differ(A, targets, sources, sure, possible):
     links = [chosen(W) & inside, chosen(W), chosen(W, True) & inside, chosen(A[:, 0]) & inside,
              chosen(A[:, -1]) & inside, chosen(A.max(axis=1)) & inside,
              np.any([chosen(A[:, h]) for h in range(H)], axis=0) & inside,
-             chosen(W) & (np.arange(m) < sources[:, None])[:, None]]
+             chosen(W) & (np.arange(m) < sources[:, None])[:, None], chosen(A.prod(axis=1)) & inside,
+             chosen(sum(chosen(A[:, h]) for h in range(H))) & inside, chosen(np.roll(W, 1, axis=1)) & inside,
+             chosen(np.roll(W, -1, axis=1)) & inside, chosen(W / W.sum(axis=1, keepdims=True)) & inside,
+             chosen(W) & inside & (np.arange(m) != sources[:, None] - 1)[:, None],
+             chosen(W) & inside & (np.arange(n) != targets[:, None] - 1)[..., None]]
     wide = sure | possible
     sums = [((x & sure).sum(), (x & wide).sum(), (x & possible).sum(), x.sum(), sure.sum(), wide.sum(), possible.sum())
             for x in links]
     s, p, q, a, S, P, Q = sums[0]
     if not all(map(int, (s, q, S - s, a - p, P))):
         return False
-    rates = [1 - (x[0] + x[1]) / (x[3] + x[4]) for x in sums]
+    right, *others = (round(float(1 - (x[0] + x[1]) / (x[3] + x[4])), 9) for x in sums)
+    rates = [right]
     rates += [1 - (s + q) / (a + S), 1 - 2 * s / (a + S), 1 - (s + p) / (a + P), 1 - 2 * p / (a + P),
               1 - (s + p) / (a + S + P), (s + p) / (a + S), 1 - p / a, 1 - s / S, 1 - s / a,
-              1 - 2 * (p / a) * (s / S) / (p / a + s / S)]
-    rates = [round(float(rate), 9) for rate in rates]
-    return rates.count(rates[0]) == 1 + (rates[-11] == rates[0]) * (B == 1) and len(set(rates[8:])) == 10
+              1 - 2 * (p / a) * (s / S) / (p / a + s / S), 1 - (s + p) / 2 / (a + S), 1 - s / (a + S - s),
+              1 - (p / a + s / S) / 2, 1 - 2 * p / (a + S)]
+    rates = {round(float(rate), 9) for rate in rates}
+    padded = others.pop(6) if B == 1 else None  # of one sentence, the row of padding may well have no link
+    return len(rates) == 15 and not rates & set(others) and padded not in rates - {right}
 
 
 # 13.10
@@ -406,9 +422,10 @@ def reports(B, V, most, names, good=0.6, known=0):
             first = known or (len({text[0].tobytes() for text in texts}) == len(NAMES)
                               and (texts[0] == texts[1]).all(axis=1).any())
             if differ and first and (texts[0] == eos).any() and (texts[0] != texts[1])[both].any():
-                chosen = [texts[NAMES.index(name)] for name in names]
-                return {"table": table, "bos": bos, "eos": eos, "references": references,
-                        "texts": np.stack(chosen)[rng.permutation(len(names))]}
+                chosen = np.stack([texts[NAMES.index(name)] for name in names])[rng.permutation(len(names))]
+                turn = int(rng.integers(2, known)) if known else 0  # the one that tells is neither first nor last
+                table, references, chosen = (np.roll(x, turn, axis=-2) for x in (table, references, chosen))
+                return {"table": table, "bos": bos, "eos": eos, "references": references, "texts": chosen}
         raise AssertionError("no such model in 20000 draws")
 
     return make
@@ -518,6 +535,6 @@ def shares(low, high, beta=None):
     def make(rng):
         P, R = rng.uniform(low, high, size=2)
         return {"P": round(float(P), 3), "R": round(float(R), 3),
-                "beta": round(float(rng.uniform(1.4, 3.5)), 2) if beta is None else beta}
+                "beta": round(float(rng.uniform(2.1, 3.5)), 2) if beta is None else beta}
 
     return make

@@ -159,6 +159,47 @@ BATCHES = (
     Mutant("exchanged", _batch(join=lambda a, b, c, d, *g: (a, b, d, c)),
            "Inputs and labels have changed places: what is read begins with BOS, what is said ends with EOS.", "13.1",
            PAIRS),
+    Mutant("one place too many is read", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x, eos] for x in t], pad)),
+        "inputs has a column more than labels: EOS is said and never read, so a row of inputs is BOS and the words.",
+        "13.1", PAIRS),
+    Mutant("one place too many is real", _batch(
+        real=lambda s, *g: _real_words([[*x, 0] for x in s])[:, : max(map(len, s))]),
+        "real is True one place too long: a sentence of k words has them in places 0 … k − 1, so it is < k and not "
+        "≤ k.", "13.1", PADDED),
+    Mutant("one place too few is real", _batch(
+        real=lambda s, *g: _rows([[1] * (len(x) - 1) for x in s], 0, max(map(len, s))) == 1),
+        "real is False at the last word of each sentence: places 0 … k − 1 hold words.", "13.1", PAIRS),
+    Mutant("ignored where inputs are pad", _batch(
+        real=lambda s, t, pad, bos, eos, ignore: _rows(s, pad) != pad,
+        labels=lambda s, t, pad, bos, eos, ignore: np.where(
+            _rows([[bos, *x] for x in t], pad) == pad, ignore, _rows([[*x, eos] for x in t], pad))),
+        "The padding is looked up by its id, and a word may have that id: only the lengths say where a sentence ends.",
+        "13.1", ("a word like pad",)),
+    Mutant("labels ignored where inputs are pad", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: np.where(
+            _rows([[bos, *x] for x in t], pad) == pad, ignore, _rows([[*x, eos] for x in t], pad))),
+        "A label is ignored where the inputs hold the id of pad, and a word may have that id: only the lengths say "
+        "where a row ends.", "13.1", ("a word like pad",)),
+    Mutant("labels one place further", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: _rows(
+            [[*x[1:], eos] for x in t], ignore, max(map(len, t)) + 1)),
+        "The labels are shifted too, so that each place skips a word: the inputs are moved by BOS already, and the "
+        "labels are the words as they are, and EOS.", "13.1", PADDED),
+    Mutant("ignore in front", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[ignore, *x] for x in t], ignore)),
+        "The label of BOS's place is ignore, and each place then says the word that it has just read: in the place "
+        "where BOS is read the first word is said.", "13.1", PAIRS),
+    Mutant("inputs rolled", _batch(
+        labels=lambda s, t, pad, bos, eos, ignore: np.roll(_rows([[bos, *x] for x in t], pad), -1, axis=1)),
+        "The labels are the inputs, rolled: so they have no EOS, and BOS comes round at the end.", "13.1", PAIRS),
+    Mutant("sorted by length", lambda sources, targets, *rest: _batch()(
+        *zip(*sorted(zip(sources, targets, strict=True), key=lambda p: len(p[0])), strict=True), *rest),
+        "The pairs are sorted by length: row b is pair b, as it came.", "13.1", ("three pairs",)),
+    Mutant("sources and targets exchanged", lambda sources, targets, *rest: _batch()(targets, sources, *rest),
+           "Sources and targets have changed places.", "13.1", ("three pairs", "a word like pad")),
+    Mutant("sources reversed", _batch(source=lambda s, t, pad, *g: _rows([x[::-1] for x in s], pad)),
+           "The sources are turned round: they are read as they are.", "13.1", PAIRS),
     Mutant("the last word is not read", _batch(
         inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x[:-1]] for x in t], pad, max(map(len, t)) + 1)),
         "The last word of a target is missing from the inputs: it is what EOS comes after, so it is read as well.",
@@ -230,7 +271,24 @@ def _nan_bound(V, eps):
         return -(1 - eps) * np.log(1 - eps) - eps * np.log(rest)
 
 
-LOSSES, LABELLED = ("loss", "no smoothing", "large logits"), ("loss", "gradient", "large logits", "other sizes")
+LABELLED = ("loss", "gradient", "large logits", "other sizes")
+
+
+def _shares(name, share, message):
+    """One way to divide, in loss and gradient, or in one of them alone."""
+    def old(S, P, Q, labels, V):
+        return share(labels >= 0)[..., None] * (P - Q)
+
+    def new(S, Q, log_p, eps):
+        return -(share(S[..., 0] > 0)[..., None] * Q * log_p).sum()
+
+    return (Mutant(name, _smooth(share=share), message, "13.2", LABELLED),
+            Mutant(f"{name}, loss", _smooth(loss=new), message, "13.2", ("loss",)),
+            Mutant(f"{name}, gradient", _smooth(back=old),
+                   f"In the gradient: {message[0].lower()}{message[1:]}", "13.2", ("gradient",)))
+
+
+
 SMOOTHS = (
     Mutant("as torch has it", _smooth(_made(lambda Y, words, V, eps: (1 - eps) * Y + eps / V)),
            "This is torch's smoothing, ε/V for every word: PAD gets a share, and the right word 1 − ε + ε/V.", "13.2",
@@ -268,22 +326,17 @@ SMOOTHS = (
     Mutant("PAD cannot be said", _smooth(no_pad=True),
            "The softmax leaves PAD out: the model has a logit for it, and has to learn that it never comes. Only q is "
            "0 there.", "13.2", ("loss", "gradient")),
-    Mutant("mean over all places", _smooth(share=lambda real: real / real.size),
-           "The sum is divided by all places, padding among them: then a batch with much padding seems to be easy. "
-           "Divide by the number of words that count.", "13.2", LABELLED),
-    Mutant("mean over sentences", _smooth(share=lambda real: real / len(real)),
-           "The sum is divided by the number of sentences: it is a mean over words.", "13.2", LABELLED),
-    Mutant("mean of means", _smooth(share=lambda real: real / real.sum(axis=1, keepdims=True) / len(real)),
-           "Each row has its own mean, and these are averaged: a word of a short sentence then counts for more than "
-           "one of a long sentence. Divide once, by all words.", "13.2", LABELLED),
-    Mutant("a sum", _smooth(share=lambda real: real * 1.0),
-           "This is the sum over the words: divide by their number.", "13.2", LABELLED),
-    Mutant("gradient not divided", _smooth(back=lambda S, P, Q, labels, V: (S > 0) * (P - Q)),
-           "The loss is a mean over N words, so the gradient of each row has 1/N too.", "13.2", ("gradient",)),
-    Mutant("gradient divided by all places", _smooth(
-        back=lambda S, P, Q, labels, V: (S > 0) * (P - Q) / labels.size),
-        "The gradient is divided by all places, the loss by the words that count: both have the same N.", "13.2",
-        ("gradient",)),
+    *_shares("mean over all places", lambda real: real / real.size,
+             "The sum is divided by all places, padding among them: then a batch with much padding seems to be easy. "
+             "Divide by the number of words that count."),
+    *_shares("mean over sentences", lambda real: real / len(real),
+             "The sum is divided by the number of sentences: it is a mean over words."),
+    *_shares("mean of means", lambda real: real / real.sum(axis=1, keepdims=True) / len(real),
+             "Each row has its own mean, and these are averaged: a word of a short sentence then counts for more than "
+             "one of a long sentence. Divide once, by all words."),
+    *_shares("a sum", lambda real: real * 1.0, "This is the sum over the words: divide by their number."),
+    *_shares("mean over the columns", lambda real: real / real.shape[1],
+             "The sum is divided by the length of a row: it is a mean over all words that count."),
     Mutant("padding has a gradient", _smooth(back=lambda S, P, Q, labels, V: S.max() * (P - Q)),
            "The rows behind the end of a sentence have a gradient: they have no part in the loss, so theirs is 0.",
            "13.2", ("gradient",)),
@@ -296,6 +349,48 @@ SMOOTHS = (
     Mutant("sign of the gradient", _smooth(back=lambda S, P, Q, labels, V: S * (Q - P)),
            "The gradient has the wrong sign: it is p − q, so that a step against it makes p more like q.", "13.2",
            ("gradient",)),
+    Mutant("PAD has no gradient", _smooth(back=lambda S, P, Q, labels, V: S * (P - Q) * (np.arange(V) != V // 2)),
+           "The gradient at PAD is set to 0: its q is 0, but the model gives it a p, so the gradient is p / N.", "13.2",
+           ("gradient",)),
+    Mutant("softmax twice", _smooth(back=lambda S, P, Q, labels, V: S * P * (P - Q)),
+           "P − q is the gradient of the logits already: the softmax is in it, and nothing more is multiplied.", "13.2",
+           ("gradient",)),
+    Mutant("Jacobian after P − q", _smooth(back=lambda S, P, Q, labels, V: S * P * (
+        (P - Q) - (P * (P - Q)).sum(axis=-1, keepdims=True))),
+           "P − q is the gradient of the logits already: it goes through no softmax once more.", "13.2", ("gradient",)),
+    Mutant("slope of the sigmoid", _smooth(back=lambda S, P, Q, labels, V: S * P * (1 - P) * (P - Q)),
+           "P − q is the gradient of the logits already: no slope of a sigmoid belongs to it.", "13.2", ("gradient",)),
+    Mutant("gradient of log p", _smooth(back=lambda S, P, Q, labels, V: -S * Q / P),
+           "−q / p is the gradient with respect to p: through the softmax it becomes p − q.", "13.2", ("gradient",)),
+    Mutant("sign of the loss", _smooth(loss=lambda S, Q, log_p, eps: (S * Q * log_p).sum()),
+           "The loss is negative: a cross-entropy is −Σ q log p.", "13.2", ("loss",)),
+    Mutant("mean over the vocabulary", _smooth(share=lambda real: real / real.sum(), loss=lambda S, Q, log_p, eps: -(
+        S * Q * log_p).mean(axis=-1).sum()),
+           "The loss is averaged over the words of the vocabulary: over these it is a sum, weighted by q.", "13.2",
+           ("loss",)),
+    Mutant("everything over the vocabulary", lambda *given: tuple(
+        x / given[0].shape[-1] for x in _smooth()(*given)),
+           "Everything is divided by V: over the words of the vocabulary there is a sum, weighted by q.", "13.2",
+           ("loss", "gradient", "bound")),
+    Mutant("divergence", _smooth(loss=lambda S, Q, log_p, eps: (S * Q * (np.log(np.where(Q > 0, Q, 1)) - log_p)).sum()),
+           "The entropy of q is taken off the loss: that is the divergence from q to p, whose bound is 0. Asked is the "
+           "cross-entropy.", "13.2", ("loss",)),
+    Mutant("bound of equal words", _smooth(bound=lambda V, eps: math.log(V)),
+           "ln V is what a model loses that knows nothing; asked is the loss of the best one, the entropy of q.",
+           "13.2", ("bound",)),
+    Mutant("bound of equal words but PAD", _smooth(bound=lambda V, eps: math.log(V - 1)),
+           "ln (V − 1) is what a model loses that knows nothing; asked is the loss of the best one, the entropy of q.",
+           "13.2", ("bound",)),
+    Mutant("bound of equal other words", _smooth(bound=lambda V, eps: eps * math.log(V - 2)),
+           "ε ln(V − 2) is a part of the entropy: the part of the choice between label and the rest is missing, "
+           "−(1 − ε) ln(1 − ε) − ε ln ε.", "13.2", ("bound",)),
+    Mutant("sign within the bound", _smooth(bound=lambda V, eps: _entropy([1 - eps]) - _entropy(
+        [eps / (V - 2)] * (V - 2))),
+           "The term of the other words has the wrong sign: −ε ln(ε / (V − 2)) is positive.", "13.2", ("bound",)),
+    Mutant("sign of V within the bound", _smooth(bound=lambda V, eps: _entropy([1 - eps, eps]) - eps * math.log(V - 2)),
+           "−ln(ε / (V − 2)) is −ln ε *plus* ln(V − 2).", "13.2", ("bound",)),
+    Mutant("the others' part alone", _smooth(bound=lambda V, eps: _entropy([eps / (V - 2)] * (V - 2))),
+           "The bound holds the other words alone: the label has a term too, −(1 − ε) ln(1 − ε).", "13.2", ("bound",)),
     Mutant("0 is the bound", _smooth(bound=lambda V, eps: 0.0),
            "With smoothing the loss cannot reach 0: where p = q it is the entropy of q.", "13.2", ("bound",)),
     Mutant("bound with the label alone", _smooth(bound=lambda V, eps: -(1 - eps) * math.log(1 - eps)),
@@ -434,6 +529,39 @@ SHARING = (
     Mutant("softmax over the targets", _shared(axis=-2),
            "The softmax runs over the target rows: the weights of one target row over all source rows sum to one.",
            "13.2", SHARED),
+    Mutant("sum over everything", _shared(soft=lambda A, dA: A * (dA - (A * dA).sum(axis=(-2, -1), keepdims=True))),
+           "ρ is summed over a whole matrix: each row of the softmax has its own.", "13.2", SCORED),
+    Mutant("slope of the sigmoid, and rho", _shared(soft=lambda A, dA: _row_sum(A, dA) * (1 - A)),
+           "A (1 − A) and ρ together: A ∘ (dA − ρ) is the whole Jacobian of the softmax.", "13.2", SCORED),
+    Mutant("A twice", _shared(soft=lambda A, dA: A * _row_sum(A, dA)),
+           "A is multiplied twice: the gradient of the scores is A ∘ (dA − ρ).", "13.2", SCORED),
+    Mutant("rho without A in front", _shared(soft=lambda A, dA: dA - (A * dA).sum(axis=-1, keepdims=True)),
+           "dA − ρ is still to be multiplied by A.", "13.2", SCORED),
+    Mutant("mean over source words", lambda *given: _divided(given, len(given[2])),
+           "The gradients are divided by the number of source words: nothing is averaged here.", "13.2", SHARED),
+    Mutant("dM over the real words", lambda *given: (
+        (found := _shared()(*given))[0] / given[3].sum(), *found[1:]),
+           "dM is divided by the number of source words: nothing is averaged here.", "13.2", ("dM", "padded source")),
+    Mutant("mean over target words", lambda *given: _divided(given, given[1].shape[1]),
+           "The gradients are divided by the number of target words: nothing is averaged here.", "13.2", SHARED),
+    Mutant("padded rows set to zero", lambda dO, Y, M, real, *maps: _shared()(
+        dO, Y, M * real[:, None], np.ones_like(real), *maps),
+           "The padded rows of M are set to 0, and there is no mask: a key of zeros has the score 0, which gets a "
+           "weight.", "13.2", ("padded source",)),
+    Mutant("maps overwritten", lambda *given: (_shared()(*given)[0], *_shared(join=lambda x: x[-1])(*given)[1:]),
+           "dW_k and dW_v are those of the last translation: they are overwritten in a loop, and should be added up.",
+           "13.2", ("dW_k", "dW_v", "padded source")),
+    Mutant("dM overwritten", lambda *given: (_shared(join=lambda x: x[-1])(*given)[0], *_shared()(*given)[1:]),
+           "dM is that of the last translation: it is overwritten in a loop, and should be added up.", "13.2",
+           ("dM", "padded source")),
+    Mutant("dM averaged", lambda *given: ((out := _shared()(*given))[0] / len(given[1]), *out[1:]),
+           "dM is averaged over the translations: the source was read by every one of them, and the gradients of "
+           "copies add up.", "13.2", ("dM", "padded source")),
+    Mutant("added up too early", lambda *given: _early(*given),
+           "Weights and gradients of the translations are added up before they are multiplied: each translation has "
+           "its own A and dO, so add up the products.", "13.2", SHARED),
+    Mutant("scale on the values too", lambda *given: _scaled_values(*given),
+           "The way back to the values is divided by √d_k: only the scores were.", "13.2", ("dW_v", "dM")),
     Mutant("gradient of what is hidden", lambda *given: _hidden_moves(*given),
            "Padding has a gradient: a row of M that nobody reads gets exactly 0.", "13.2", ("padded source",)),
     Mutant("keys twice", _shared(keys=2),
@@ -441,6 +569,27 @@ SHARING = (
     Mutant("values twice", _shared(values=2),
            "The gradient through the values is counted twice in dM.", "13.2", ("dM", "padded source")),
 )
+
+
+def _divided(given, number):
+    return tuple(x / number for x in _shared()(*given))
+
+
+def _early(dO, Y, M, real, W_q, W_k, W_v):
+    Q, K, V = Y @ W_q, M @ W_k, M @ W_v
+    S = np.where(real, Q @ K.T / math.sqrt(Q.shape[-1]), -np.inf)
+    A = _soften(S)
+    dS = _row_sum(A, dO @ V.T)
+    dK = dS.sum(axis=0).T @ Q.sum(axis=0) / math.sqrt(Q.shape[-1])
+    dV = A.sum(axis=0).T @ dO.sum(axis=0)
+    return dK @ W_k.T + dV @ W_v.T, M.T @ dK, M.T @ dV
+
+
+def _scaled_values(dO, Y, M, real, W_q, W_k, W_v):
+    c = math.sqrt(W_q.shape[1])
+    dM, dW_k, dW_v = _shared()(dO, Y, M, real, W_q, W_k, W_v)
+    through = _shared(keys=0)(dO, Y, M, real, W_q, W_k, W_v)[0]
+    return dM - through + through / c, dW_k, dW_v / c
 
 
 def _hidden_moves(dO, Y, M, real, W_q, W_k, W_v):
@@ -549,6 +698,28 @@ WRITERS = (
     Mutant("a column of padding", _write(extra=True),
            "There is one more step after the last row has ended, and a column that holds nothing but pad.", "13.4",
            UNEVEN),
+    Mutant("cut to the shortest", lambda *given: (
+        (out := _write()(*given))[0][:, : out[2].min()], *out[1:]),
+           "The text is cut to the shortest row: T is the length of the longest.", "13.4",
+           ("two lengths", "four lengths")),
+    Mutant("without the last column", lambda *given: ((out := _write()(*given))[0][:, :-1], *out[1:]),
+           "The last column of the text is missing: EOS is written, too.", "13.4", UNEVEN),
+    Mutant("without EOS and the last column", lambda *given: _stripped(*given),
+           "EOS is taken out of the text: it is a word that was written, and stays.", "13.4", UNEVEN),
+    Mutant("length penalty", _write(score=lambda log_p, size, done: log_p / ((5 + size) / 6) ** 0.6),
+           "log_p is divided by a length penalty: asked is the plain sum.", "13.4", UNEVEN),
+    Mutant("BOS counts as a word", _write(words=lambda size, done, found, pad, eos: size + 1),
+           "words is too large by one: BOS was not written.", "13.4", UNEVEN),
+    Mutant("cut off, no score", _write(score=lambda log_p, size, done: np.where(done, log_p, -np.inf)),
+           "A row that was cut off has the score −∞: it has the sum of its words' log p.", "13.4", ("cut off",)),
+    Mutant("cut off, zero", _write(score=lambda log_p, size, done: np.where(done, log_p, 0)),
+           "A row that was cut off has the score 0: it has the sum of its words' log p.", "13.4", ("cut off",)),
+    Mutant("end alone", _write(score=lambda log_p, size, done: log_p.sum()),
+           "log_p is the sum over all rows: each row has its own.", "13.4", UNEVEN),
+    Mutant("largest length for all", _write(add=_adds_on, words=lambda size, done, found, pad, eos: np.full(
+        len(found), found.shape[1])),
+           "The rows are filled with pad, but log-probabilities are added and words are counted behind EOS: a row "
+           "that has ended adds nothing more.", "13.4", UNEVEN),
     Mutant("EOS forced at the limit", lambda step, B, bos, eos, pad, max_len: _forced(
         step, B, bos, eos, pad, max_len),
            "A row that was cut off ends with EOS here, which the model did not write.", "13.4", ("cut off",)),
@@ -562,6 +733,12 @@ def _without_eos(step, B, bos, eos, pad, max_len):
         if text[b, words[b] - 1] == eos:
             log_p[b] -= step(np.where(prefixes == pad, bos, prefixes)[:, : words[b]])[b, eos]
     return text, log_p, words
+
+
+def _stripped(*given):
+    text, log_p, words = _write()(*given)
+    eos, pad = given[3], given[4]
+    return np.where(text == eos, pad, text)[:, :-1], log_p, words
 
 
 def _forced(step, B, bos, eos, pad, max_len):
@@ -739,10 +916,54 @@ BEAMS = (
            "parent · V + word.", "13.4", STEPS),
     Mutant("probabilities", _beam(give=lambda parent, w, p, n, *rest: (parent, w, np.exp(p), n)),
            "log_p is returned as a probability: it stays a logarithm.", "13.4", STEPS),
+    Mutant("finished sentences without a penalty", _beam(rank=lambda total, n, alpha: total / np.where(
+        n < n.max(), 1.0, _penalty(n, alpha))),
+           "The sums of finished sentences are compared as they are, those of live ones divided by the penalty: both "
+           "are divided, each by the penalty of its length.", "13.4", ("short and long",)),
+    Mutant("live sentences without a penalty", _beam(rank=lambda total, n, alpha: total / np.where(
+        n < n.max(), _penalty(n, alpha), 1.0)),
+           "Only the finished sentences are divided by the penalty: the live ones are, too.", "13.4",
+           ("short and long",)),
+    Mutant("the finished first", _beam(rank=lambda total, n, alpha: total / _penalty(n, alpha) + 1e6 * (n < n.max())),
+           "Finished sentences are kept whatever their score is: they have to hold their place against the live ones.",
+           "13.4", ("short and long",)),
+    Mutant("a finished sentence costs nothing", _beam(rank=lambda total, n, alpha: np.where(
+        (n < n.max()) & np.isfinite(total), 0.0, total / _penalty(n, alpha))),
+           "Finished sentences have the score 0 here, better than any other: theirs is log p over the penalty.",
+           "13.4", ("short and long",)),
+    Mutant("ranked by the parent", lambda *given: _by_parent(*given),
+           "The candidates are ranked by the sums of their parents: the new word's log p is part of it.", "13.4",
+           ("all live", "no penalty")),
+    Mutant("the parents' sums", lambda *given: (
+        (out := _by_parent(*given))[0], out[1], np.take_along_axis(given[0], out[0], 1), out[3]),
+           "The sums stay those of the parents, and rank the candidates: the new word's log p is added before anything "
+           "is compared.", "13.4", ("all live", "no penalty")),
+    Mutant("place among all", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, score, best: (best, w, p, n)),
+           "parent is the place among all k·V continuations: divided by V it is the place in the beam.", "13.4", STEPS),
+    Mutant("word as place among all", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, score, best: (
+        parent, best, p, n)),
+           "word is the place among all k·V continuations: its rest on division by V is the word.", "13.4", STEPS),
+    Mutant("exchanged", _beam(give=lambda parent, w, p, n, *rest: (w, parent, p, n)),
+           "parent and word have changed places: the place in the beam comes first.", "13.4", STEPS),
+    Mutant("lengths of finished sentences", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, *rest: (
+        parent, w, p, np.full_like(n, n.max()))),
+           "All lengths are those of the live sentences: a finished one keeps its own.", "13.4", WITH_ENDS),
     Mutant("0 times nan", _nan_beam,
            "Y of a finished sentence is multiplied by 0, and 0 times nan is nan: choose with np.where.", "13.4",
            ("nan behind the end",)),
 )
+
+
+def _by_parent(log_p, lengths, finished, Y, eos, alpha):
+    """The sums of the parents rank, and the right sums go on."""
+    B, k, V = Y.shape
+    Y = np.where(finished[..., None], 0.0, Y)
+    sums = np.where(finished[..., None] & (np.arange(V) != eos), -np.inf, log_p[..., None] + Y)
+    n = lengths + ~finished
+    score = np.where(np.isfinite(sums), (log_p / _penalty(n, alpha))[..., None], -np.inf).reshape(B, -1)
+    best = np.argsort(-score, axis=1, kind="stable")[:, :k]
+    parent = best // V
+    return parent, best % V, np.take_along_axis(sums.reshape(B, -1), best, 1), np.take_along_axis(n, parent, 1)
 
 
 def _new_word(log_p, lengths, finished, Y, eos, alpha):
@@ -891,6 +1112,16 @@ def _types(h, refs, n):
     return len(set(_grams(h, n)) & set(_union(refs, n))), len(_grams(h, n))
 
 
+def _unordered(h, refs, n):
+    def bags(words):
+        return Counter(tuple(sorted(g)) for g in _grams(words, n).elements())
+
+    allowed = Counter()
+    for ref in refs:
+        allowed |= bags(ref)
+    return (bags(h) & allowed).total(), _grams(h, n).total()
+
+
 def _recall(h, refs, n):
     return _clipped(h, refs, n)[0], _grams(_match_closest(h, refs), n).total()
 
@@ -926,6 +1157,19 @@ def _one_text(hypotheses, references, order):
              for n in range(1, order + 1)]
     q = [m / t for m, t in zip(match, total, strict=True)]
     return np.array(q), p[1], _geometric(q, p[1])
+
+
+def _add_k(hypotheses, references, order):
+    p, b, _ = _bleu()(hypotheses, references, order)
+    total = [sum(_grams(h, n).total() for h in hypotheses) for n in range(1, order + 1)]
+    p = np.array([p[0], *((p[n] * total[n] + 1) / (total[n] + 1) for n in range(1, order))])
+    return p, b, _geometric(p.tolist(), b)
+
+
+def _pooled(hypotheses, references, order):
+    p, b, _ = _bleu()(hypotheses, references, order)
+    total = np.array([sum(_grams(h, n).total() for h in hypotheses) for n in range(1, order + 1)])
+    return p, b, 100 * b * (p * total).sum() / total.sum()
 
 
 def _skip_zero(p, brevity):
@@ -1037,6 +1281,51 @@ BLEUS = (
     Mutant("divided by words", _bleu(count=_all_words),
            "The matches of every order are divided by the number of words: a sentence of c words has c − n + 1 runs of "
            "n.", "13.5", CORPORA),
+    Mutant("one run too few", _bleu(count=lambda h, refs, n: _clipped(h[:-1], refs, n)),
+           "The last run of each order is left out: a sentence of c words has c − n + 1 runs of n, so the loop goes to "
+           "len − n + 1.", "13.5", CORPORA),
+    Mutant("without order", _bleu(count=lambda h, refs, n: _unordered(h, refs, n)),
+           "The words of an n-gram are compared without their order: *dog bites man* is another run than *man bites "
+           "dog*.", "13.5", ("long enough",)),
+    Mutant("pieces side by side", _bleu(count=lambda h, refs, n: (
+        sum((Counter(tuple(h[i : i + n]) for i in range(0, len(h) - n + 1, n)) & _union(refs, n)).values()),
+        len(range(0, len(h) - n + 1, n)))),
+           "The sentence is cut into pieces of n words: n-grams overlap, and one begins at every word.", "13.5",
+           CORPORA),
+    Mutant("each type once, over all n-grams", _bleu(count=lambda h, refs, n: (
+        len(set(_grams(h, n)) & set(_union(refs, n))), _grams(h, n).total())),
+           "Each different n-gram is right once at most: one that stands in a reference twice may be right twice.",
+           "13.5", ("one reference", "several references", "several sentences")),
+    Mutant("one added", _bleu(p=lambda row: (sum(m for m, _ in row) + 1) / (sum(t for _, t in row) + 1)),
+           "One is added to matches and n-grams: that is a smoothing, and here none is asked for.", "13.5", CORPORA),
+    Mutant("one added from two words on", lambda hypotheses, references, order: _add_k(hypotheses, references, order),
+           "One is added to matches and n-grams of the higher orders: that is a smoothing, and here none is asked for.",
+           "13.5", CORPORA),
+    Mutant("long runs weigh more", _bleu(mean=lambda p, b: 100 * b * math.exp(sum(
+        (n + 1) * math.log(x) for n, x in enumerate(p)) / sum(range(len(p) + 1))) if min(p) > 0 else 0.0),
+           "The orders have different weights: all have the same, 1/N.", "13.5", CORPORA),
+    Mutant("harmonic mean", _bleu(mean=lambda p, b: 100 * b * len(p) / sum(1 / x for x in p) if min(p) > 0 else 0.0),
+           "The harmonic mean of the precisions is taken: it is the geometric one.", "13.5", CORPORA),
+    Mutant("all orders in one", lambda hypotheses, references, order: _pooled(hypotheses, references, order),
+           "Matches and n-grams of all orders are added up before dividing: each order has its own precision.",
+           "13.5", CORPORA),
+    Mutant("base ten", _bleu(mean=lambda p, b: 100 * b * 10 ** (sum(map(math.log, p)) / len(p)) if min(p) > 0 else 0.0),
+           "The logarithm and the power have different bases: ln goes with exp.", "13.5", CORPORA),
+    Mutant("base two", _bleu(mean=lambda p, b: 100 * b * 2 ** (sum(map(math.log, p)) / len(p)) if min(p) > 0 else 0.0),
+           "The logarithm and the power have different bases: ln goes with exp.", "13.5", CORPORA),
+    Mutant("brevity twice", _bleu(mean=lambda p, b: _geometric(p, b * b)),
+           "The brevity multiplies the score twice.", "13.5", CORPORA),
+    Mutant("brevity without its 1", _bleu(brevity=lambda c, r: 1.0 if c >= r else math.exp(-r / c)),
+           "The brevity is exp(1 − r / c): the 1 is missing, so that it would jump where c = r.", "13.5", CORPORA),
+    Mutant("brevity of the difference", _bleu(brevity=lambda c, r: 1.0 if c >= r else math.exp(c - r)),
+           "The brevity is exp of the difference c − r: it is exp(1 − r / c), so that only the ratio counts.", "13.5",
+           CORPORA),
+    Mutant("r over c the other way in the exponent", _bleu(brevity=lambda c, r: 1.0 if c >= r else math.exp(c / r - 1)),
+           "The exponent is c / r − 1: it is 1 − r / c.", "13.5", CORPORA),
+    Mutant("the likest reference", _bleu(length=lambda h, refs: len(max(
+        refs, key=lambda ref: (_grams(h, 1) & _grams(ref, 1)).total()))),
+           "The brevity takes the reference with the most words in common: it takes the one whose length is closest.",
+           "13.5", ("several references",)),
     Mutant("across sentences", _one_text,
            "The n-grams run on across the ends of sentences: count each sentence by itself.", "13.5",
            ("several sentences", "another corpus")),
@@ -1152,6 +1441,22 @@ SLIPS = (
         [q * (n - k + 2) / (n - k + 1) for k, q in zip((1, 2, 3, 4), p, strict=True)])),
            "The matches are divided by the runs of the reference: a precision divides by those of the translation, "
            "which has n + 1 words.", "13.5", ("said twice", "another")),
+    Mutant("single words", _slips(orders=(1,)), "Only single words are counted: BLEU goes up to runs of four.", "13.5",
+           ("replaced", "another")),
+    Mutant("two orders", _slips(orders=(1, 2)), "Runs of three and of four words are left out.", "13.5", AT),
+    Mutant("five orders", _slips(orders=(1, 2, 3, 4, 5)), "Runs of five words are counted, too: it is up to four.",
+           "13.5", AT),
+    Mutant("runs of four alone", _slips(orders=(4,)), "Only runs of four words are counted: BLEU takes the geometric "
+           "mean over all orders, from single words on.", "13.5", AT),
+    Mutant("what is lost", _slips(score=lambda p, b=1.0: 100 - _score(p, b)),
+           "This is what the slip costs: asked is the score that is left.", "13.5", AT),
+    Mutant("base two", _slips(score=lambda p, b=1.0: 100 * b * 2 ** (sum(map(math.log, p)) / len(p))),
+           "The logarithm and the power have different bases: ln goes with exp.", "13.5", AT),
+    Mutant("harmonic mean", _slips(score=lambda p, b=1.0: 100 * b * len(p) / sum(1 / x for x in p)),
+           "The harmonic mean of the precisions is taken: BLEU takes the geometric one.", "13.5", AT),
+    Mutant("another order of the three", lambda n, at: (lambda a, b, c: (b, a, c))(*_slips()(n, at)),
+           "The first two scores have changed places: replaced, left out, said twice.", "13.5",
+           ("replaced", "left out")),
     Mutant("three orders", _slips(orders=(1, 2, 3)), "Runs of four words are left out.", "13.5", AT),
     Mutant("arithmetic mean", _slips(score=lambda p, b=1.0: 100 * b * sum(p) / len(p)),
            "The precisions are averaged: BLEU takes their geometric mean.", "13.5", AT),
@@ -1215,8 +1520,8 @@ SENTENCES = ("one sentence", "a corpus", "another corpus")
 PADDED_CORPUS = ("a corpus", "another corpus")
 ALIGNMENTS = (
     Mutant("sure links are not possible", _error(possible_too=False),
-           "A sure link is possible as well: it counts in both sums of the numerator, so P is sure and possible "
-           "together.", "13.6", SENTENCES),
+           "A sure link counts once in the numerator: it is possible as well, so that it counts in both sums, |L ∩ S| "
+           "and |L ∩ P|.", "13.6", SENTENCES),
     Mutant("sure links alone", _error(rate=lambda s, p, a, S, P: 1 - 2 * s / (a + S)),
            "Only the sure links are used: a link that is merely possible is no mistake when it is predicted.", "13.6",
            SENTENCES),
@@ -1248,6 +1553,9 @@ ALIGNMENTS = (
     Mutant("padding is linked", _error(links=lambda A, t, s: _links(A, t, s, rows=A.shape[2])),
            "Target rows behind the end of a sentence have links: only the first targets[b] rows are words.", "13.6",
            ("a corpus",)),
+    Mutant("one row of padding is linked", _error(links=lambda A, t, s: _links(A, t + 1, s)),
+           "The row behind the last target word has a link: only the first targets[b] rows are words.", "13.6",
+           ("a corpus",)),
     Mutant("a link for every word", _error(links=lambda A, t, s: _links(A, t, s, end="never")),
            "Every target word is linked, to the best of the words: one whose largest weight lies behind the source's "
            "words has no link.", "13.6", SENTENCES),
@@ -1271,6 +1579,37 @@ ALIGNMENTS = (
         for b, W in enumerate(A)]),
            "The largest weight is looked for along a column: each *target* word chooses, along its row.", "13.6",
            PADDED_CORPUS),
+    Mutant("votes of the heads", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: np.eye(W.shape[-1])[
+        W.argmax(axis=-1)].sum(axis=0))),
+           "Each head votes for one word: take the mean of the weights first, and then the largest.", "13.6",
+           SENTENCES),
+    Mutant("product of the heads", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: W.prod(axis=0))),
+           "The weights of the heads are multiplied: take their mean.", "13.6", SENTENCES),
+    Mutant("normalised columns", _error(links=lambda A, t, s: _links(
+        A, t, s, pick=lambda W: W.mean(axis=0) / W.mean(axis=0).sum(axis=0))),
+           "The weights are divided by the sums of their columns: a target word chooses along its row, by the weights "
+           "as they are.", "13.6", SENTENCES),
+    Mutant("one row late", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: np.roll(
+        W.mean(axis=0), 1, axis=0))),
+           "The rows are one place off: row t is that of the query which writes word t.", "13.6", SENTENCES),
+    Mutant("one row early", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: np.roll(
+        W.mean(axis=0), -1, axis=0))),
+           "The rows are one place off: row t is that of the query which writes word t.", "13.6", SENTENCES),
+    Mutant("the last source word", _error(links=lambda A, t, s: _links(A, t, s - 1)),
+           "Links to the last source word are dropped: places 0 … sources[b] − 1 are words.", "13.6", SENTENCES),
+    Mutant("the last target word", _error(links=lambda A, t, s: _links(A, t - 1, s)),
+           "The last target word is left out: rows 0 … targets[b] − 1 are words.", "13.6", SENTENCES),
+    Mutant("half of it", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / 2 / (a + S)),
+           "The numerator is halved: as it adds two counts, the denominator adds two as well.", "13.6", SENTENCES),
+    Mutant("overlap over union", _error(rate=lambda s, p, a, S, P: 1 - s / (a + S - s)),
+           "This is one minus overlap over union of the sure links: the rate adds hits among the sure and the possible "
+           "ones, over |L| + |S|.", "13.6", SENTENCES),
+    Mutant("mean of precision and recall", _error(rate=lambda s, p, a, S, P: 1 - (p / a + s / S) / 2),
+           "Precision and recall are averaged: the rate adds both numerators, and both denominators.", "13.6",
+           SENTENCES),
+    Mutant("the larger of both", _error(rate=lambda s, p, a, S, P: 1 - 2 * p / (a + S)),
+           "The possible links are counted twice in the numerator: once sure ones and once possible ones.", "13.6",
+           SENTENCES),
     Mutant("above the mean", _error(links=_above(lambda W: 1 / W.shape[-1])),
            "All weights above the even share make a link: each target word has one link, to its largest weight.",
            "13.6", SENTENCES),
@@ -1423,6 +1762,18 @@ def _pairs_of(train, test):
     return total / len(test)
 
 
+def _two_off(train, test):
+    """Shortened on both sides, and shortened twice."""
+    cut = set()
+    for s in map(tuple, train):
+        cut.update([s, *_cuts(s)])
+        if len(train) < 1000:
+            cut.update(c for first in _cuts(s) for c in _cuts(first))
+    right = _leaks(share=lambda found, *both: found)(train, test)
+    found = [r or tuple(t) in cut for r, t in zip(right, test, strict=True)]
+    return sum(found) / len(found)
+
+
 NEAR = ("one replaced", "one more or less", "two apart", "many", "others")
 LEAKS = (
     Mutant("equal alone", _leaks(replaced="none", longer=False, shorter=False),
@@ -1454,6 +1805,15 @@ LEAKS = (
            ("two apart",)),
     Mutant("sets of words", _sets_agree,
            "The sentences are compared as sets of words: order and repetition count.", "13.7", ("two apart",)),
+    Mutant("order and length", _leaks(replaced="any", longer=False, shorter=False),
+           "One word is taken out of both sentences, wherever: that finds sentences that are two words apart, and "
+           "none of another length.", "13.7", ("one more or less", "two apart")),
+    Mutant("replaced ones, and equal ones not", _leaks(equal=False, longer=False, shorter=False),
+           "Only sentences with one replaced word are found: equal ones leak most of all, and one word may be added or "
+           "left out.", "13.7", ("one replaced", "one more or less")),
+    Mutant("two more or less", lambda train, test: _two_off(train, test),
+           "Sentences of which two words were taken away are found as well: those are two changes.", "13.7",
+           ("one more or less",)),
     Mutant("a number", _leaks(share=lambda found, train, test: float(sum(found))),
            "This is the number of test sentences: asked is their share.", "13.7", NEAR),
     Mutant("share of the training sentences", _leaks(share=lambda found, train, test: sum(found) / len(train)),
@@ -1475,7 +1835,7 @@ LEAKS = (
 
 
 def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hide=-1e30, after=None, axis=-1,
-            shift=0, of=None):
+            shift=0, of=None, bias=None):
     def function(Y, M, lengths, W_q, W_k, W_v, heads):
         import torch
 
@@ -1500,6 +1860,8 @@ def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hi
                 "causal": real[:, None, None] & torch.ones(n, m, dtype=torch.bool).tril()}.get(mask)
         if seen is not None:
             S = S * seen if hide == 0 else torch.where(seen, S, torch.tensor(hide, dtype=S.dtype))
+        if bias:
+            S = S + bias(real[:, None, None], S)
         A = torch.softmax(S, dim=axis)
         if after is not None:
             A = after(A, real[:, None, None])
@@ -1536,6 +1898,22 @@ READERS = (
     Mutant("hidden scores of zero", _reader(hide=0),
            "Hidden scores are multiplied by 0, and exp(0) is 1: they still get a weight. They need −∞.", "13.1",
            HIDDEN),
+    Mutant("added mask of ones", _reader(mask="none", bias=lambda real, S: real.to(S.dtype)),
+           "A mask of numbers is *added* to the scores, and 1 against 0, or 0 against −1, hides nothing: hand on a "
+           "boolean mask, or 0 against −∞.", "13.1", HIDDEN),
+    Mutant("queries hidden too, nothing in their rows", _reader(after=lambda A, real: A * _queries(A, real)),
+           "Target rows are hidden by the lengths of the source: every target row needs a result. Only keys are "
+           "padded here.", "13.1", ("values", "gradients")),
+    Mutant("one more head axis", _reader(scale=lambda d, w, m: (d / w) ** 0.5),
+           "The scores are divided by the root of the number of heads: it is the root of a head's width, d / heads.",
+           "13.1", READ),
+    Mutant("scale of the source", _reader(scale=lambda d, w, m: m**0.5),
+           "The scores are divided by the root of the number of source rows: it is the root of a head's width.",
+           "13.1", READ),
+    Mutant("mean of the heads", lambda *given: _mean_of_heads(*given),
+           "The heads are averaged: they stand side by side.", "13.1", READ),
+    Mutant("columns of the heads interleaved", _reader(merge="interleaved"),
+           "The heads are put together column by column: those of one head stand side by side.", "13.1", READ),
     Mutant("mask after the softmax", _reader(mask="none", after=lambda A, real: A * real),
            "The weights of padding are set to 0 after the softmax: the others then do not sum to one.", "13.1", HIDDEN),
     Mutant("padded rows set to zero", _reader(mask="none", of=lambda M, k: M * (
@@ -1588,6 +1966,17 @@ def _arange(M):
     import torch
 
     return torch.arange(M.shape[1])
+
+
+def _queries(A, real):
+    import torch
+
+    return (torch.arange(A.shape[2]) < real.sum(dim=-1))[..., None]
+
+
+def _mean_of_heads(Y, M, lengths, W_q, W_k, W_v, heads):
+    O = _reader()(Y, M, lengths, W_q, W_k, W_v, heads)
+    return O.unflatten(-1, (heads, -1)).mean(dim=2).repeat(1, 1, heads)
 
 
 def _in_float32(Y, M, lengths, W_q, W_k, W_v, heads):
@@ -1645,6 +2034,35 @@ BETAS = (
                                 lambda P, R, s: (1 + s) * s * R * R / (s * P + R) ** 2),
            "The slope by P has R² above it, and the slope by R has P²: each depends on the other.", "13.5",
            ("slopes", "others")),
+    Mutant("the weights", _beta(lambda P, R, s: 1 / (1 + s), lambda P, R, s: s / (1 + s)),
+           "These are the weights of 1/P and 1/R in 1/F, and the slopes at P = R: elsewhere each is multiplied by F² "
+           "over P², or over R².", "13.5", ("slopes", "others")),
+    Mutant("slopes of the inverse", _beta(lambda P, R, s: -1 / ((1 + s) * P * P),
+                                           lambda P, R, s: -s / ((1 + s) * R * R)),
+           "These are the slopes of 1/F: multiply by −F².", "13.5", ("slopes", "others")),
+    Mutant("F without its square", _beta(
+        lambda P, R, s: R / (s * P + R) / P, lambda P, R, s: s * P / (s * P + R) / R),
+           "F stands once where F² should, or the slope is that of ln F: dF = F² (w_P dP / P² + w_R dR / R²).", "13.5",
+           ("slopes", "others")),
+    Mutant("quotient of two slopes", _beta(lambda P, R, s: (1 + s) * R / s, lambda P, R, s: (1 + s) * P),
+           "Numerator and denominator are differentiated by themselves and divided: a quotient's slope is "
+           "(u′v − uv′) / v².", "13.5", ("slopes", "others")),
+    Mutant("the factor of F1", _beta(lambda P, R, s: 2 * R * R / (s * P + R) ** 2,
+                                     lambda P, R, s: 2 * s * P * P / (s * P + R) ** 2),
+           "The factor in front is 2, that of F with β = 1: it is 1 + β².", "13.5", ("slopes", "others")),
+    Mutant("denominator without beta²", _beta(
+        lambda P, R, s: (1 + s) * R * R / (P + R) ** 2, lambda P, R, s: (1 + s) * s * P * P / (P + R) ** 2),
+           "The denominator is (P + R)² here: it is (β² P + R)².", "13.5", ("slopes", "others")),
+    Mutant("inner slope forgotten", _beta(
+        lambda P, R, s: (1 + s) * R * (s * P + R - P) / (s * P + R) ** 2),
+           "The slope of the denominator by P is β², not 1: u′v − uv′ = R (β² P + R) − P R β².", "13.5",
+           ("slopes", "others")),
+    Mutant("times P, times R", _beta(lambda P, R, s: (1 + s) * P * R * R / (s * P + R) ** 2,
+                                     lambda P, R, s: (1 + s) * s * R * P * P / (s * P + R) ** 2),
+           "The slopes are multiplied by P and by R: that says how F answers to a relative change, and asked is the "
+           "slope.", "13.5", ("slopes", "others")),
+    Mutant("equal at twice beta", _beta(even=lambda beta: 2 * beta),
+           "R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
     Mutant("equal at beta²", _beta(even=lambda beta: beta * beta),
            "At R / P = β² the slopes are not equal: R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
     Mutant("equal at 1 / beta", _beta(even=lambda beta: 1 / beta),

@@ -58,7 +58,7 @@ QUESTIONS = (
         cases=(
             Case("loss", cases.labelled((3, 5), 7, 0.1), "rows of three and five words", 1, look=("L",)),
             Case("gradient", cases.labelled((3, 5), 7, 0.1), "rows of three and five words", 2, look=("dlogits",)),
-            Case("bound", cases.labelled((3, 5), 7, 0.2), "the least that L can be", 1, look=("bound",)),
+            Case("bound", cases.labelled((3, 5), 7, 0.15), "the least that L can be", 1, look=("bound",)),
             Case("no smoothing", cases.labelled((4, 2), 6, 0.0), "ε = 0", guards="bound", open=True),
             Case("large logits", cases.labelled((2, 4, 1), 5, 0.1, 600.0), "logits of some hundreds", guards="loss",
                  open=True, look=("L", "dlogits")),
@@ -165,8 +165,8 @@ QUESTIONS = (
         ),
         cases=(
             Case("all live", cases.beams(2, 3, 5, 0.6), "nobody has ended", 1),
-            Case("some have ended", cases.beams(2, 4, 6, 0.6, 2), "two of four have ended", 1),
-            Case("short and long", cases.beams(4, 5, 6, 1.5, 3, strict=True), "three of five have ended, α = 1.5", 1),
+            Case("some have ended", cases.beams(6, 5, 7, 0.9, 2, strict=True), "two of five have ended", 1),
+            Case("short and long", cases.beams(6, 5, 6, 1.5, 3, strict=True), "three of five have ended, α = 1.5", 1),
             Case("no penalty", cases.beams(3, 4, 5, 0.0, 1), "α = 0", 1),
             Case("first step", cases.beams(2, 3, 6, 0.6, first=True), "one live place, the others empty",
                  guards="all live", open=True),
@@ -237,8 +237,8 @@ QUESTIONS = (
         ),
         cases=(
             Case("one reference", cases.corpus((14,), 4, ((2,),), 0.25, 9), "one sentence, one reference", 1),
-            Case("several references", cases.corpus((9,), 3, ((4, 1, 6, -2),), 0.5, 6),
-                 "one sentence, four references, order 3", 1),
+            Case("several references", cases.corpus((9,), 3, ((4, 1, 6, -2, 3),), 0.5, 6),
+                 "one sentence, five references, order 3", 1),
             Case("several sentences", cases.corpus((7, 13, 10), 2, ((1,), (3,), (-1,)), 0.3, 8),
                  "three sentences, order 2", 1),
             Case("equally close", cases.two_lengths, "a reference as much shorter as another is longer",
@@ -317,9 +317,9 @@ QUESTIONS = (
             "sentences first.",
         ),
         cases=(
-            Case("one sentence", cases.aligned(1, 3, 7, 6), "one sentence", 1),
-            Case("a corpus", cases.aligned(4, 2, 8, 9, True), "sentences of different lengths", 2),
-            Case("another corpus", cases.aligned(3, 5, 7, 6, True), "other sizes", guards="a corpus"),
+            Case("one sentence", cases.aligned(1, 3, 12, 9), "one sentence", 1),
+            Case("a corpus", cases.aligned(5, 2, 11, 12, True), "sentences of different lengths", 2),
+            Case("another corpus", cases.aligned(4, 5, 10, 9, True), "other sizes", guards="a corpus"),
         ),
         mutants=mutants.ALIGNMENTS,
         clauses=(
