@@ -25,10 +25,10 @@ SETS = {
     "10": "s10_model",
     "11": "s11_train",
     "12": "s12_generate",
+    "13": "s13_translate",
     "14": "s14_pretrain",
     "15": "s15_vision",
     "17": "s17_capstone",
-    "13": "s13_translate",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _load = np.load

@@ -284,7 +284,7 @@ def two_lengths(rng):
 def long_enough(rng):
     """A hypothesis that is longer than its reference, with two words exchanged at its end."""
     words = rng.permutation(WORDS).tolist()
-    return {"hypotheses": [words[:9]], "references": [[*words[1:7], words[8], words[7]]], "order": 3}
+    return {"hypotheses": [words[:9]], "references": [[[*words[1:7], words[8], words[7]]]], "order": 3}
 
 
 def no_run(rng):
