@@ -116,6 +116,40 @@ def model_paths(blocks, shuffled=True, some=3):
     return make
 
 
+def layer_of(path, blocks):
+    parts = path.split(".")
+    if "blocks" in parts:
+        return int(parts[parts.index("blocks") + 1]) + 1
+    return 0 if "embedding" in parts else blocks + 1
+
+
+def rates_of_layers(answer, inputs):
+    """The rates; where they do not go by layers, or not in equal steps, what can be seen of that."""
+    paths, blocks, lr, share = inputs.values()
+    found = answer(paths, blocks, lr, share)
+    try:
+        rates = np.array(found, dtype=float)
+    except (TypeError, ValueError):
+        return found
+    if rates.shape != (len(paths),) or not np.isfinite(rates).all():
+        return found
+    first = {}
+    for path, rate in zip(paths, rates, strict=True):
+        other, before = first.setdefault(layer_of(path, blocks), (path, rate))
+        if abs(rate - before) > 1e-9 * abs(before):
+            raise WrongAnswer(f"{other} and {path} are in one layer, and their rates are {before:.4g} and {rate:.4g}")
+    steps = np.array([first[k][1] for k in range(blocks + 2)])
+    if abs(steps[-1] - lr) > 1e-9 * lr:
+        raise WrongAnswer(f"the top has the rate {steps[-1]:.4g}, and lr is {lr:.4g}")
+    if abs(steps[0] - lr * share) > 1e-9 * lr:
+        raise WrongAnswer(f"the embedding has the rate {steps[0]:.4g}, and share times lr is {lr * share:.4g}")
+    factors = steps[1:] / steps[:-1]
+    if np.ptp(factors) > 1e-9 * abs(factors[0]):
+        raise WrongAnswer("from layer to layer, upwards, the rates grow by the factors "
+                          + ", ".join(f"{factor:.3g}" for factor in factors) + ": it should be one factor")
+    return found
+
+
 # 14.6
 
 NAMES = ("fair", "test text in train", "label in a word", "one answer for all", "chosen on the test")

@@ -346,6 +346,23 @@ HIDERS = (
         "14.1",
         ("three fates", "special words"),
     ),
+    Mutant(
+        "special ids chosen",
+        _hide(chosen_of=lambda free, choice, rate: ~free & (choice < rate)),
+        "Special ids are chosen, and ordinary words are not: special is True for an id that is no ordinary word.",
+        "14.1",
+        ALL,
+    ),
+    Mutant(
+        "masked share of the draw",
+        lambda ids, special, choice, fate, word, mask_id, rate: (
+            np.where(~special[ids] & (choice < 0.8 * rate), mask_id, ids),
+            np.where(~special[ids] & (choice < rate), ids, -1)),
+        "Four fifths of the rate are masked, by the draw of choice, and no word becomes a random one: fate decides "
+        "that, for each chosen word.",
+        "14.1",
+        MIXED,
+    ),
 )
 
 
@@ -705,8 +722,7 @@ PACKERS = (
     Mutant(
         "real up to the last other id",
         _pack(real_of=lambda ids, real, pad: np.arange(len(ids)) <= np.flatnonzero(ids != pad)[-1]),
-        "real ends at the last id that is not pad: where [SEP] has the same id, the last one is lost. Count the "
-        "places.",
+        "real ends one place early: the last [SEP] is real too, also where its id is that of pad. Count the places.",
         "14.2",
         ("padded with the separator",),
     ),
@@ -790,7 +806,7 @@ def _given(follows=None, same=None, firsts=None, topic=None):
     return function
 
 
-OF = ("wrong labels", "one document")
+OF = ("wrong labels", "many documents")
 
 GIVEN = (
     Mutant(
@@ -866,7 +882,7 @@ GIVEN = (
                topic=lambda m, M, D, s: (1 + s) / 2),
         "This is the share where b is from another document: asked is that where it is from a's.",
         "14.2",
-        ("wrong labels", "one document"),
+        ("wrong labels", "many documents"),
     ),
     Mutant(
         "first sentences only",
@@ -874,7 +890,7 @@ GIVEN = (
         "This is how often b is a first sentence among \"not next\": who sees that is right there, and in the other "
         "half of the pairs as well, where b is never one.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "half of the first sentences",
@@ -882,49 +898,49 @@ GIVEN = (
         "Only the pairs with a first sentence are counted as right: where b is none one says \"next\", and that is "
         "right for all pairs that are.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "coin for the rest",
         _given(firsts=lambda m, M, D: 0.5 + D / (4 * M)),
         "Where b is no first sentence a coin is tossed: \"next\" is the better guess then.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "half and all of it",
         _given(firsts=lambda m, M, D: 0.5 + D / M),
         "The first sentences are found among \"not next\" only, which is half of the pairs: their share counts half.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "first sentences among both",
         _given(firsts=lambda m, M, D: 0.5),
         "b alone is taken to tell nothing: behind a there is never a first sentence, but a draw from all can hit one.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "the other answer for the first",
         _given(firsts=lambda m, M, D: (1 - D / M) / 2),
         "One guesses the wrong way: a first sentence never stands behind another, so it means \"not next\".",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "share of the others",
         _given(firsts=lambda m, M, D: 1 - D / M),
         "This is how often b is no first sentence: asked is how often one is right, in both halves together.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "not next by topic",
         _given(topic=lambda m, M, D, s: 1 - s),
         "This is how often the documents differ among \"not next\": in the other half one is always right.",
         "14.2",
-        ("what the topic tells", "one document"),
+        ("what the topic tells", "many documents"),
     ),
     Mutant(
         "topic is never wrong",
@@ -932,7 +948,7 @@ GIVEN = (
         "The topic is taken to tell all: b may be from a's document by chance, and then one says \"next\" and is "
         "wrong.",
         "14.2",
-        ("what the topic tells", "one document"),
+        ("what the topic tells", "many documents"),
     ),
     Mutant(
         "same document counted for the topic",
@@ -940,7 +956,7 @@ GIVEN = (
         "The share of the same document is added to the half: there one is wrong; one is right where the documents "
         "differ.",
         "14.2",
-        ("what the topic tells", "one document"),
+        ("what the topic tells", "many documents"),
     ),
     Mutant(
         "topic without the half",
@@ -954,7 +970,7 @@ GIVEN = (
         _given(topic=lambda m, M, D, s: 1 - (s - 1 / M) / 2),
         "Where b stands behind a by chance the label still says \"not next\": to say \"next\" is counted as wrong.",
         "14.2",
-        ("what the topic tells", "one document"),
+        ("what the topic tells", "many documents"),
     ),
     Mutant(
         "first of the other half",
@@ -962,7 +978,7 @@ GIVEN = (
         "The first sentences are taken off: one is wrong where b is a first sentence by this count, and it is just "
         "there that one is sure to be right.",
         "14.2",
-        ("what b tells", "one document"),
+        ("what b tells", "many documents"),
     ),
     Mutant(
         "first sentence of each document alike",
@@ -1015,7 +1031,7 @@ GIVEN = (
         _given(same=lambda m, M, D: float(((m - 1) * m).sum() / (M - D))),
         "The share is above 1: b is one of all M sentences, so the lengths are to be divided by M.",
         "14.2",
-        ("wrong labels", "one document"),
+        ("wrong labels", "many documents"),
     ),
     Mutant(
         "averaged over documents",
@@ -1044,7 +1060,7 @@ GIVEN = (
         _given(follows=lambda m, M, D: (M - D) / M**2),
         "That a has one behind it is counted again: a is drawn from those alone, so one of M is the one behind it.",
         "14.2",
-        ("wrong labels", "one document"),
+        ("wrong labels", "many documents"),
     ),
     Mutant(
         "both drawn",
@@ -1081,6 +1097,34 @@ GIVEN = (
         "This is how sure one is where the documents are the same: asked is how often one is right over all pairs.",
         "14.2",
         ("what the topic tells",),
+    ),
+    Mutant(
+        "topic is a coin",
+        _given(topic=lambda m, M, D, s: 0.5),
+        "The topic is taken to tell nothing: a pair from two documents is never \"next\", so there one is right.",
+        "14.2",
+        ("what the topic tells",),
+    ),
+    Mutant(
+        "firsts over those behind another",
+        _given(firsts=lambda m, M, D: (1 + D / (M - D)) / 2),
+        "The first sentences are divided by those that are not: b is one of all M.",
+        "14.2",
+        ("what b tells",),
+    ),
+    Mutant(
+        "two sentences left out",
+        _given(same=lambda m, M, D: float(((m - 1) * (m - 2)).sum() / ((M - D) * M))),
+        "a itself and the one behind it are left out: b is drawn from all M sentences, and both are in a's document.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "share of the longest",
+        _given(same=lambda m, M, D: float((m / M).max())),
+        "This is the share of the longest document: a and b may come from any, so the products add up.",
+        "14.2",
+        ("wrong labels",),
     ),
 )
 
@@ -1130,7 +1174,8 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
         states = {"H": H, "C": C, "X": X}[out]
         second = dZ.reshape(-1, V).T @ states.reshape(-1, d)
         dE = {"both": dE + second, "look": dE, "out": second, "mean": (dE + second) / 2,
-              "minus": dE - second, "half look": dE / 2 + second, "twice": 2 * (dE + second),
+              "minus": dE - second, "half look": dE / 2 + second,
+              "scores sum": dE + second * chosen.sum(), "twice": 2 * (dE + second),
               "over": _over(dE, second, inputs)}[parts]
         return L, dE, dW
 
@@ -1477,6 +1522,20 @@ TABLES = (
         "dW has the first sequence alone: it is a sum over all tokens of all sequences.",
         "14.3",
         ("batches",),
+    ),
+    Mutant(
+        "logarithm of base 10",
+        _tied(base=math.log(10)),
+        "The logarithm has base 10: the natural one is meant.",
+        "14.3",
+        ("loss",),
+    ),
+    Mutant(
+        "scores' path of a sum",
+        _tied(parts="scores sum"),
+        "The path of the scores is that of a sum: it is divided by the number of hidden words too.",
+        "14.3",
+        TIED,
     ),
 )
 
@@ -2061,6 +2120,13 @@ DETECTIVES = (
         "14.5",
         ("ten reports",),
     ),
+    Mutant(
+        "all are believed",
+        _detective(copies="no", marks="no", one="no", epoch="no"),
+        "Every report is believed: seven of the ten have a flaw.",
+        "14.5",
+        ("ten reports", "other reports"),
+    ),
 )
 
 # 14.7
@@ -2341,6 +2407,14 @@ ADAPTERS = (
         "dA is divided by s: it is multiplied.",
         "14.6",
         ("dA", *WIDE),
+    ),
+    Mutant(
+        "dropped or not in dX",
+        lambda X, M, A, B, W, alpha, dY: (_adapter()(X, (M > 0) * 1.0, A, B, W, alpha, dY)[0],
+                                            *_adapter()(X, M, A, B, W, alpha, dY)[1:]),
+        "M counts as True and False in dX: what stays was multiplied by 1/(1 − p), and so is its gradient.",
+        "14.6",
+        WIDE,
     ),
 )
 
@@ -3070,9 +3144,24 @@ BILLS = (
         "14.6",
         STATE,
     ),
+    Mutant(
+        "four products but one",
+        _bill(full=lambda L, w, t: (4 * L - 1) * w),
+        "Four products a map are counted: one forward and two backward.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "highest by itself",
+        _bill(highest=lambda L, w, t: w),
+        "Only the gradient of the highest map is counted: all maps are run forward.",
+        "14.6",
+        ONE,
+    ),
 )
 
 WHOLE = {
+    "0": "The whole products are missing: the frozen maps are run forward, and passed backward by all but the lowest.",
     "L": "The frozen maps are passed for nothing: to reach the adapters below, dY Wᵀ for all but the lowest.",
     "2 * L": "The lowest map passes dY Wᵀ down to the tokens, where nothing is trained.",
     "3 * L - 1": "The gradients of the frozen maps are counted: nobody asks for them.",
@@ -3100,9 +3189,11 @@ THIN = {
     (1, 0): "One thin product a map is counted: A and B are two matrices, each with its own forward and backward.",
     (6, -1): "",
 }
-SIZES = {"L": (1, 0), "2 * L": (2, 0), "3 * L - 1": (3, -1), "3 * L": (3, 0), "2 * L - 1": (2, -1)}
-TOLD = {("L", (6, -1)), ("3 * L - 1", (6, -1)), ("2 * L - 1", (6, -1)), ("2 * L", (6, 0)), ("L - 1", (4, -1)),
-        *(("2 * L - 1", thin) for thin in ((6, 0), (5, 0), (5, -1), (4, 0), (4, -1), (7, -1)))}
+SIZES = {"0": (0, 0), "L": (1, 0), "2 * L": (2, 0), "3 * L - 1": (3, -1), "3 * L": (3, 0), "2 * L - 1": (2, -1)}
+TOLD = {
+    ("0", (6, -1)), ("0", (0, 0)), ("L", (6, -1)), ("3 * L - 1", (6, -1)), ("2 * L - 1", (6, -1)), ("2 * L", (6, 0)),
+    *(("2 * L - 1", thin) for thin in ((6, 0), (5, 0), (5, -1), (4, 0), (4, -1), (7, -1))),
+}
 
 
 def _counted(whole, thin):
@@ -3126,7 +3217,8 @@ def _adapted(scale="right", A_as="normal", B_as="zero", freeze="all", merge="rig
         import torch
 
         d_out, d_in = base.weight.shape
-        s = {"right": alpha / r, "none": 1.0, "alpha": alpha, "times": alpha * r, "root": alpha / math.sqrt(r)}[scale]
+        s = {"right": alpha / r, "none": 1.0, "alpha": alpha, "times": alpha * r, "root": alpha / math.sqrt(r),
+             "square": (alpha / r) ** 2, "inverse": r / alpha, "width": alpha / d_in, "whole": alpha // r}[scale]
         if freeze == "all":
             base.requires_grad_(False)
         elif freeze == "weight":
@@ -3376,6 +3468,34 @@ MODULES = (
         "merged has the weight of base alone: s A B is to be added, transposed.",
         "14.6",
         ("merged", "no bias", "leading axes"),
+    ),
+    Mutant(
+        "scale squared",
+        _adapted(scale="square"),
+        "The scale alpha / r is applied twice.",
+        "14.6",
+        (*LOADED, "backward"),
+    ),
+    Mutant(
+        "scale upside down",
+        _adapted(scale="inverse"),
+        "The scale is upside down: it is alpha / r.",
+        "14.6",
+        (*LOADED, "backward"),
+    ),
+    Mutant(
+        "width for the rank",
+        _adapted(scale="width"),
+        "alpha is divided by d_in: it is divided by r.",
+        "14.6",
+        (*LOADED, "backward"),
+    ),
+    Mutant(
+        "scale cut to a whole number",
+        _adapted(scale="whole"),
+        "alpha // r is cut to a whole number: it is alpha / r.",
+        "14.6",
+        (*LOADED, "backward"),
     ),
 )
 
@@ -3659,16 +3779,33 @@ LOSSES = (
         ("forgetting",),
     ),
     Mutant(
-        "all three by task",
-        _lost_of(lost=lambda R, end, own, top, T: top.mean() - end.mean()),
-        "Two means over different tasks are subtracted: the last task is in one of them alone.",
+        "best of all",
+        _lost_of(lost=lambda R, end, own, top, T: R.max() - end.mean()),
+        "The best of all of R is compared with the mean at the end: each task is compared with its own best.",
         "14.7",
         ("forgetting",),
     ),
     Mutant(
-        "transfer of means",
-        _lost_of(back=lambda end, own, T, R: end.mean() - own[:-1].mean()),
-        "Two means over different tasks are subtracted: the last task is in one of them alone.",
+        "sum of drops",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean(
+            [np.maximum(0, -np.diff(R[j:, j])).sum() for j in range(T - 1)])),
+        "All drops on the way are added: what came back in between is not lost. It goes from the best to the end.",
+        "14.7",
+        (),
+    ),
+    Mutant(
+        "first moment left out",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean([R[j + 1 :, j].max() - end[j] for j in range(T - 1)])),
+        "The best is looked for from the next moment on, and up to the end: it begins with the task's own training, "
+        "and "
+        "ends before the last task.",
+        "14.7",
+        ("forgetting",),
+    ),
+    Mutant(
+        "forward transfer",
+        _lost_of(back=lambda end, own, T, R: np.mean([R[j - 1, j] for j in range(1, T)])),
+        "These are shares before a task's own training: the backward transfer compares the end with the diagonal.",
         "14.7",
         ("backward transfer",),
     ),
