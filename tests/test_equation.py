@@ -137,6 +137,7 @@ CALLS = [
     *pair(block, "block", X, BLOCK, 2), *pair(block, "block", X, CROSSED, 2, None, K, norm_first=False),
     *pair(vision, "patchify", rng.normal(size=(2, 4, 6, 3)), 2), *pair(vision, "unpatchify", rng.normal(size=(2, 6, 12)), 4, 6, 2),
     *pair(vision, "class_token", X, G[0]), *pair(vision, "mean_pool", X, SOME[..., 0]),
+    (vision.positions_2d, (2, 3, 8), {}), (vision.attention_rollout, (list(rng.dirichlet(np.ones(4), size=(2, 3, 4))),), {}),
     *pair(loss, "cross_entropy", E[:, :3], np.array([0, 1, 2, 0, 1, 2, 0]), 0.1, 2),
     *pair(model, "stack", X, of_model(DECODER), DECODER, mask.causal_mask(3)),
     *pair(model, "stack", X, of_model(BOTH)["decoder"], BOTH, None, K),

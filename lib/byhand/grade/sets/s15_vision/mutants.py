@@ -35,6 +35,12 @@ def _wide_grid(patches, height, width, patch):
     return np.swapaxes(_together()(patches, width, height, patch), -3, -2)
 
 
+def _from_the_front(patches, height, width, patch):
+    *lead, _, f = patches.shape
+    five = patches.reshape(*lead, height // patch, width // patch, patch, patch, f // patch**2)
+    return np.swapaxes(five, 1, 2).reshape(*lead, height, width, f // patch**2)
+
+
 def _by_height(patches, height, width, patch):
     """Square k put into row k // h and column k % h, where there is such a place."""
     *lead, n, f = patches.shape
@@ -67,6 +73,9 @@ TOGETHER = (
     Mutant("grey", _one_channel,
            "There is one channel in the result. The number of channels is the width of a row divided by patch².",
            "15.1", ("colours", "two axes in front")),
+    Mutant("axes counted from the front", _from_the_front,
+           "The exchange counts its axes from the front, so with axes in front it moves others. Count from the end.",
+           "15.1", ("two axes in front",)),
     Mutant("divided by the height", _by_height,
            "Square k is put into row k // h and column k % h, with h the rows of the grid: each row of the grid has "
            "w = width / patch squares, so it is k // w and k % w.", "15.1", TOGETHER_ALL),
@@ -174,6 +183,10 @@ BILLS = (
     Mutant("narrow feed-forward", _bill(maps=12),
            "The feed-forward layer is taken as d wide; its inner width is 4 d, so its two products take 16 m d².",
            "9.9", BILL_ALL),
+    Mutant("pairs not squared", lambda height, width, channels, patch, d, layers: (
+        height * width // patch**2 + 1, patch**2 * channels * d, 2 * height * width * channels * d,
+        layers * 28 * (height * width // patch**2 + 1) * d * d),
+           "Scores and means are counted as 4 m d²; every row meets every row, so it is 4 m² d.", "9.9", BILL_ALL),
     Mutant("blocks without class token", _bill(read=0),
            "The class token is counted among the tokens, and not in the work of the blocks, which read it too.", "15.2",
            BILL_ALL),
@@ -387,6 +400,9 @@ LAYERS = (
         height * width * c * height * width * e + height * width * e, height * width * (kernel**2 * c * e + e),
         3 * (c * e + e)),
            "The convolution is counted once a pixel; one window serves all places.", "15.4", LAYER_ALL),
+    Mutant("a bias for each input", lambda height, width, c, e, kernel: (
+        height * width * c * height * width * e + height * width * c, kernel**2 * c * e + c, 3 * (c * e + c)),
+           "There is a bias for each channel that goes in; it is one for each that comes out.", "15.4", LAYER_ALL),
     Mutant("attention without biases", _layers(head=lambda H, W, c, e: 3 * c * e),
            "The maps of attention have biases too.", "15.4", LAYER_ALL),
     Mutant("convolution without biases", _layers(conv=lambda k, c, e: k * k * c * e),
@@ -515,6 +531,25 @@ def _renormalised(layers, shares):
     return R, row / row.sum(axis=-1, keepdims=True)
 
 
+def _once(share, first):
+    """The residual at the end of all layers, once; or a mean of the layers in place of a product."""
+
+    def called(layers, shares):
+        n = layers.shape[-1]
+        if first:
+            R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+            for A in layers:
+                R = A.mean(axis=-3) @ R
+            R = (1 - share(shares)) * R + share(shares) * np.eye(n)
+        else:
+            steps = [(1 - r) * A.mean(axis=-3) + r * np.eye(n) for A, r in zip(layers, shares, strict=True)]
+            R = sum(steps) / len(steps)
+        row = R[..., 0, 1:]
+        return R, row / row.sum(axis=-1, keepdims=True)
+
+    return called
+
+
 def _last_row(layers, shares):
     R, _ = _rolled()(layers, shares)
     row = R[..., -1, :-1]
@@ -545,6 +580,12 @@ ROLLS = (
     Mutant("skip added, then normalised", _renormalised,
            "The identity with the share r is added to the whole of the attention, and the rows are normalised "
            "afterwards: that makes r / (1 + r) of it. Attention has the share 1 − r.", "15.6", ROLL_ALL),
+    *(Mutant(f"residual once, {name}", _once(share, True),
+             "The layers are multiplied without their residuals, which come in once, at the end; every layer has its "
+             "own before the next one reads its rows.", "15.6", MORE)
+      for name, share in {"mean": np.mean, "product": np.prod, "last": lambda s: s[-1]}.items()),
+    Mutant("mean of the layers", _once(None, False),
+           "The layers are averaged. The second mixes what the first has mixed, so they are multiplied.", "15.6", MORE),
     Mutant("last row", _last_row,
            "The last row is read; the class token is row 0, and its own entry the first.", "15.6", ROLL_ALL),
     Mutant("itself left in", _with_itself,
@@ -639,6 +680,12 @@ def _kinds_over_batch(dX, ids, words, n):
     return *rest, dK / max(1, ids.size // ids.shape[-1])
 
 
+def _by_place(dX, ids, words, n):
+    dF, dG, _, dP, dK = _unpacked()(dX, ids, words, n)
+    m = ids.shape[-1]
+    return dF, dG, dX[..., n : n + m, :].reshape(-1, m, dX.shape[-1]).sum(axis=0), dP, dK
+
+
 def _words_first(dX, ids, words, n):
     m = ids.shape[-1]
     turned = np.concatenate([dX[..., m : m + n, :], dX[..., :m, :], dX[..., m + n :, :]], axis=-2)
@@ -670,6 +717,9 @@ PACKS = (
     Mutant("kinds as means over the batch", _kinds_over_batch,
            "dK is a mean over the sequences; all of them used the same kinds, and gradients of what is shared add up.",
            "15.7", BATCHED),
+    Mutant("words by place", _by_place,
+           "dE has a row for each place of the sentence; it has one for each word of the table, and a place sends its "
+           "gradient to the row of its id.", "15.7", PACK_ALL),
     Mutant("words behind the pictures", _side_by_side,
            "The rows are read as both pictures first and the words behind; the words stand between the pictures.",
            "15.7", PACK_ALL),
@@ -706,6 +756,9 @@ FRAMES = (
     Mutant("every hop a frame", _framed(lambda N, w, h: -(-N // h), lambda N, w, h, n: 0),
            "A frame is begun at every hop, and the last ones reach beyond the sound; only whole frames count.", "15.8",
            ("overlapping", "exactly filled", "gaps")),
+    Mutant("padded", _framed(lambda N, w, h: max(0, -(-(N - w) // h)) + 1, lambda N, w, h, n: 0),
+           "The sound is filled up until the last frame fits. Only whole frames count, and what is behind the last one "
+           "is left over.", "15.8", ("overlapping", "too short")),
     Mutant("less than none", lambda samples, wide, hop: (
         (samples - wide) // hop + 1, samples - ((samples - wide) // hop * min(hop, wide) + wide)),
            "There is no number of frames below zero: a sound shorter than a frame has none.", "15.8", ("too short",)),
