@@ -81,6 +81,18 @@ def _short(pieces, p, text):
     return *zip(*few, strict=True), text
 
 
+def _one_back(pieces, p, text, join):
+    a = [0.0]
+    for end in range(1, len(text) + 1):
+        ends = [share for piece, share in zip(pieces, p, strict=True) if text[:end].endswith(piece)]
+        a.append(join([math.log2(share) + a[-1] for share in ends]))
+    return a[-1]
+
+
+def _apart(pieces, p, text, join):
+    return -sum(_steps(pieces, p, word, join)[-1] for word in text.split(" "))
+
+
 def _number_of_cuts(pieces, p, text):
     return _steps(pieces, p, text, np.logaddexp2.reduce, lambda share: 0.0)[-1]
 
@@ -245,6 +257,44 @@ SPELLING = (
         "Only pieces of one and of two letters are used: try every piece, whatever its length.",
         "12.1",
         ("every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "choices, not bits",
+        lambda *x: tuple(2**bits for bits in _spelled()(*x)),
+        "This is 2 to the power of the bits, a number of equally likely letters: the bits themselves are asked "
+        "for.",
+        "11.1",
+        ("likeliest cut", "every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "logarithms to base ten",
+        _spelled(scale=lambda pieces, p, text: len(text) * math.log2(10)),
+        "These are logarithms to base 10: a bit is one to base 2.",
+        "12.1",
+        ("likeliest cut", "every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "one letter back",
+        _spelled(lambda *x: -_one_back(*x, max), lambda *x: -_one_back(*x, np.logaddexp2.reduce)),
+        "Before a piece of several letters stands the text without all of them: go back by the length of the "
+        "piece, not by one.",
+        "12.1",
+        ("likeliest cut", "every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "spaces not counted",
+        _spelled(scale=lambda pieces, p, text: len(text.replace(" ", ""))),
+        "The spaces are not counted as characters: they are pieces like the others, and cost bits.",
+        "12.1",
+        ("sentence", "long text"),
+    ),
+    Mutant(
+        "words apart",
+        _spelled(lambda *x: _apart(*x, max), lambda *x: _apart(*x, np.logaddexp2.reduce)),
+        "The words are cut each by itself, and the spaces cost nothing: a space is a piece, and belongs to the "
+        "text.",
+        "12.1",
+        ("sentence", "long text"),
     ),
 )
 
@@ -538,6 +588,67 @@ DISCOUNTS = (
         "12.1",
         ("no history", "one word", "three words", "never seen", "the end"),
     ),
+    Mutant(
+        "one count for the shorter",
+        _mixture(lambda c, q, d, V: (c + q) / (c.sum() + 1)),
+        "The shorter history is given the weight of one count: here each different word gives up d, and that is "
+        "what the shorter history deals out.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "d for every word",
+        _mixture(lambda c, q, d, V: (c + d) / (c.sum() + d * V)),
+        "d is added to every count: here it is taken from the counts, and the shorter history deals it out.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "d V for the shorter",
+        _mixture(lambda c, q, d, V: (c + d * V * q) / (c.sum() + d * V)),
+        "Counts of the shorter history are added to those of the longer: here d is taken from each count, and "
+        "only that is dealt out.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "the larger of the two",
+        _mixture(lambda c, q, d, V: np.maximum(np.maximum(c - d, 0) / c.sum(), q)),
+        "Of the two histories the larger probability is taken: they are added, the shorter one with the weight "
+        "of what was given up.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "divided by the text",
+        _mixture(total=lambda ids, history, c: len(ids)),
+        "The counts are divided by the length of the text: divide by c(h), how often a word followed this "
+        "history.",
+        "12.1",
+        ("one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "only counts above one",
+        _mixture(lambda c, q, d, V: (np.where(c > 1, c - d, c) + d * (c > 1).sum() * q) / c.sum()),
+        "Words that came once give up nothing: every word that came gives up d, and those that came once are "
+        "where most of it comes from.",
+        "12.1",
+        ("one word", "three words", "the end"),
+    ),
+    Mutant(
+        "d off the total",
+        _mixture(lambda c, q, d, V: (np.maximum(c - d, 0) + d * (c > 0).sum() * q) / (c.sum() - d)),
+        "d is taken off c(h) too: what is given up is dealt out again, so the total stays c(h).",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "total of what is left",
+        _mixture(lambda c, q, d, V: (lambda x: x / x.sum())(np.maximum(c - d, 0)) + d * (c > 0).sum() / c.sum() * q),
+        "The counts are divided by what is left of them, so that they sum to one by themselves: divide by c(h).",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
 )
 
 # 12.3
@@ -610,6 +721,17 @@ def _filled(value):
 def _hidden_inputs(ids, n, stride):
     X, Y = _windows()(ids, n, stride)
     return np.where(Y < 0, -1, X), Y
+
+
+def _only_last(ids, n, stride):
+    X, Y = _windows(side="all")(ids, n, stride)
+    Y[1:, :-1] = -1
+    return X, Y
+
+
+def _turned_round(ids, n, stride):
+    X, Y = _windows()(ids, n, stride)
+    return X, np.where(Y < 0, -1, np.roll(X, -1, axis=1))
 
 
 def _from_the_end(ids, n, stride):
@@ -799,6 +921,51 @@ WINDOWS = (
         "12.2",
         ("a rest",),
     ),
+    Mutant(
+        "step of the overlap",
+        lambda ids, n, stride: _windows()(ids, n, max(n - stride, 1)),
+        "The windows begin n − stride tokens after one another: `stride` is the distance between their "
+        "beginnings, n − stride what they share.",
+        "12.2",
+        ("even", "a rest", "no overlap", "one by one"),
+    ),
+    Mutant(
+        "step of one",
+        lambda ids, n, stride: _windows()(ids, n, 1),
+        "Each window begins one token after the one before: it is `stride` tokens.",
+        "12.2",
+        ("even", "a rest", "no overlap"),
+    ),
+    Mutant(
+        "only the last target",
+        _only_last,
+        "A later window counts its last target alone: it counts all that the window before did not have.",
+        "12.2",
+        ("even", "a rest", "no overlap"),
+    ),
+    Mutant(
+        "turned round in the window",
+        _turned_round,
+        "The last target of each window is its first token: the shift was made inside the window. It is the "
+        "token after the window.",
+        "12.2",
+        ("even", "a rest", "no overlap", "one by one", "one window"),
+    ),
+    Mutant(
+        "nan for −1",
+        _filled(np.nan),
+        "What is not counted is marked by nan, and the targets are no whole numbers any more: mark it by −1.",
+        "11.2",
+        ("even", "a rest", "no overlap", "one by one", "one window"),
+    ),
+    Mutant(
+        "a row too few",
+        lambda ids, n, stride: tuple(a[:, :-1] for a in _windows()(ids, n, stride)),
+        "The windows are one token short: n inputs have n targets, the last of which is the token after the "
+        "window.",
+        "12.2",
+        ("even", "a rest", "no overlap", "one by one", "one window"),
+    ),
 )
 
 # 12.4
@@ -956,14 +1123,6 @@ WARMTH = (
         ("slopes", "a batch", "filtered", "large logits"),
     ),
     Mutant(
-        "variance of what was divided",
-        _both(lambda P, log_P, P_1, log_P_1, z, T, var: var / T**5,
-              lambda P, log_P, P_1, log_P_1, z, T, var: var / T**4),
-        "The variance is that of z / T, and is divided by T² and T³ once more: take that of z itself.",
-        "12.4",
-        ("slopes", "a batch", "filtered", "large logits"),
-    ),
-    Mutant(
         "surprise of the warm model",
         _warm(S=lambda P, log_P, P_1, log_P_1, z, T, var: -(P * log_P).sum(axis=-1)),
         "S is the entropy once more: the word is drawn at T, and its surprise is that of the model at temperature 1.",
@@ -1102,6 +1261,71 @@ WARMTH = (
         "12.4",
         ("slopes", "a batch", "filtered", "large logits"),
     ),
+    Mutant(
+        "entropy in bits",
+        _warm(H=lambda P, log_P, P_1, log_P_1, z, T, var: -(P * log_P).sum(axis=-1) / math.log(2)),
+        "H is in bits: it is asked for in nats, like the rest.",
+        "11.1",
+        ("entropy", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "another order",
+        lambda *x: [_warm()(*x)[k] for k in (0, 2, 1, 3)],
+        "The four come in another order: H, its slope, S, its slope.",
+        "12.4",
+        ("entropy", "slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "H and S exchanged",
+        lambda *x: [_warm()(*x)[k] for k in (2, 3, 0, 1)],
+        "H and S are exchanged: H is the entropy of the draw, S the surprise of the model at temperature 1.",
+        "12.4",
+        ("entropy", "slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "perplexities",
+        _warm(H=lambda P, log_P, P_1, log_P_1, z, T, var: np.exp(-(P * log_P).sum(axis=-1)),
+              S=lambda P, log_P, P_1, log_P_1, z, T, var: np.exp(-(P * log_P_1).sum(axis=-1))),
+        "H and S are perplexities, exp of what is asked for.",
+        "11.1",
+        ("entropy", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "sign of dH",
+        _warm(dH=lambda P, log_P, P_1, log_P_1, z, T, var: -var / T**3),
+        "dH/dT has the wrong sign: a warmer draw is less certain.",
+        "12.4",
+        ("slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "sign of dS",
+        _warm(dS=lambda P, log_P, P_1, log_P_1, z, T, var: -var / T**2),
+        "dS/dT has the wrong sign: a warmer draw says what is less likely.",
+        "12.4",
+        ("slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "mean logit for the surprise",
+        _warm(S=lambda P, log_P, P_1, log_P_1, z, T, var: -(P * z).sum(axis=-1)),
+        "S is the mean logit, but for its sign: a logit becomes ln p by taking ln Σ exp z off.",
+        "11.1",
+        ("entropy", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "dH with T⁴",
+        _warm(dH=lambda P, log_P, P_1, log_P_1, z, T, var: var / T**4),
+        "dH/dT has one T too many: b Var z · 1/T² = Var z / T³.",
+        "12.4",
+        ("slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "differences of the logarithms",
+        _both(lambda P, log_P, P_1, log_P_1, z, T, var: _variance(P, log_P) / T**3,
+              lambda P, log_P, P_1, log_P_1, z, T, var: _variance(P, log_P) / T**2),
+        "The variance is that of ln p at T, which is Var z / T²; with it the slopes are Var/T and Var.",
+        "12.4",
+        ("slopes", "a batch", "filtered", "large logits"),
+    ),
 )
 
 # 12.5
@@ -1159,7 +1383,9 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
         words = (P.cumsum(dim=-1) > where).int().argmax(dim=-1)
         ranks = (sorted_P.cumsum(dim=-1) > where).int().argmax(dim=-1)
         words = {"shares": words, "likeliest first": order[rows, ranks], "ranks": ranks, "greedy": P.argmax(dim=-1),
-                 "from the end": (P.cumsum(dim=-1) > 1 - where).int().argmax(dim=-1)}[draw]
+                 "from the end": (P.cumsum(dim=-1) > 1 - where).int().argmax(dim=-1),
+                 "nearest": (P.cumsum(dim=-1) - where).abs().argmin(dim=-1), "before": (words - 1).clamp(min=0),
+                 "behind": words + 1}[draw]
         return (words, P) if back == "all" else (ranks, sorted_P)
 
     return function
@@ -1177,7 +1403,8 @@ WISHES = (
     Mutant(
         "temperature on probabilities",
         _wish(heat="probabilities"),
-        "T divides the probabilities, and scaling them to sum to one undoes that: temperature divides the logits.",
+        "T has no effect. If it divides the probabilities, scaling them to sum to one undoes that: it divides the "
+        "logits.",
         "12.4",
         ("probabilities", "words", "the likeliest", "all words"),
     ),
@@ -1363,6 +1590,56 @@ WISHES = (
         "12.4",
         ("the likeliest",),
     ),
+    Mutant(
+        "the rest of the mass",
+        lambda logits, T, p, u: _wish()(logits, T, 1 - p, u),
+        "The mass of the nucleus is 1 − p: it is p.",
+        "12.4",
+        ("probabilities", "words", "the likeliest", "all words", "equal words"),
+    ),
+    Mutant(
+        "root of the temperature",
+        lambda logits, T, p, u: _wish()(logits, T**0.5, p, u),
+        "The logits are divided by √T: it is T.",
+        "12.4",
+        ("probabilities", "the likeliest", "all words"),
+    ),
+    Mutant(
+        "temperature squared",
+        lambda logits, T, p, u: _wish()(logits, T**2, p, u),
+        "The logits are divided by T²: it is T.",
+        "12.4",
+        ("probabilities", "words", "the likeliest", "all words"),
+    ),
+    Mutant(
+        "nearest edge",
+        _wish(draw="nearest"),
+        "The word is the one whose share ends nearest to u: it is the one in whose share u falls, the first "
+        "whose sum is above u.",
+        "12.4",
+        ("words", "the likeliest", "equal words"),
+    ),
+    Mutant(
+        "word before",
+        _wish(draw="before"),
+        "The word is the one before: u falls into the share of the first word whose sum is above u.",
+        "12.4",
+        ("words", "the likeliest", "all words", "equal words"),
+    ),
+    Mutant(
+        "word behind",
+        _wish(draw="behind"),
+        "The word is the one behind: u falls into the share of the first word whose sum is above u.",
+        "12.4",
+        ("words", "the likeliest", "all words", "equal words"),
+    ),
+    Mutant(
+        "p = 1 cut",
+        lambda logits, T, p, u: _wish()(logits, T, p.clamp(max=0.9), u),
+        "p = 1 cuts words off: it keeps all.",
+        "12.4",
+        ("all words",),
+    ),
 )
 
 # 12.6
@@ -1525,6 +1802,41 @@ SAMPLERS = (
         "12.4",
         ("six programs", "other places"),
     ),
+    Mutant(
+        "top-k and top-p first exchanged",
+        _exchange("top-k", "top-p first"),
+        "Two programs are exchanged: top-k and top-p first.",
+        "12.4",
+        ("six programs", "other places"),
+    ),
+    Mutant(
+        "top-k and crossing word lost exchanged",
+        _exchange("top-k", "crossing word lost"),
+        "Two programs are exchanged: top-k and crossing word lost.",
+        "12.4",
+        ("six programs", "other places"),
+    ),
+    Mutant(
+        "top-p first and crossing word lost exchanged",
+        _exchange("top-p first", "crossing word lost"),
+        "Two programs are exchanged: top-p first and crossing word lost.",
+        "12.4",
+        ("six programs", "other places"),
+    ),
+    Mutant(
+        "temperature and top-k exchanged",
+        _exchange("temperature", "top-k"),
+        "Two programs are exchanged: temperature and top-k.",
+        "12.4",
+        ("six programs", "other places"),
+    ),
+    Mutant(
+        "temperature and top-p exchanged",
+        _exchange("temperature", "top-p"),
+        "Two programs are exchanged: temperature and top-p.",
+        "12.4",
+        ("six programs", "other places"),
+    ),
 )
 
 # 12.7
@@ -1543,7 +1855,8 @@ def _turned(x, place, base, pairs="neighbours", power=2.0, sign=1, shift=0):
 
 
 def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=True, kept="turned", again=False,
-         merge="heads", new="last", hidden=-np.inf, cut="", last=True, **how):
+         merge="heads", new="last", hidden=-np.inf, cut="", last=True, add="",
+         **how):
     def function(x, K, V, start, W_q, W_k, W_v, W_o, base):
         B, G, m, k = K.shape
         v, d, H = V.shape[-1], x.shape[1], W_q.shape[1] // k
@@ -1580,13 +1893,22 @@ def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=Tr
                 "v": math.sqrt(v)}[scale]
         S = np.einsum("bhk,bhmk->bhm", Q, used[:, which]) / root
         A = softmax(S) * seen[:, None] if hidden == "after" else softmax(np.where(seen[:, None], S, hidden))
+        A = seen[:, None] / seen.sum(axis=-1)[:, None, None] + 0 * A if add == "even" else A
         Z = np.einsum("bhm,bhmv->bhv", A, V_all[:, which])
+        if merge == "mean":
+            Z = 0 * Z + Z.mean(axis=1, keepdims=True)
         if merge == "features":
             Z = Z.mT
         Z = Z.reshape(B, H * v)
-        return Z @ W_o if last else Z, K_all, V_all
+        return (Z @ W_o if last else Z) + (x if add == "x" else 0), K_all, V_all
 
     return function
+
+
+def _wiped(x, K, V, start, *rest):
+    out, K_all, V_all = _one()(x, K, V, start, *rest)
+    text = (np.arange(K_all.shape[2]) >= start[:, None])[:, None, :, None]
+    return out, K_all * text, V_all * text
 
 
 def _not_grown(*inputs):
@@ -1892,6 +2214,41 @@ STEPS = (
         _one(groups="back"),
         "The groups are taken from the last: heads 0 … H/G − 1 read group 0.",
         "5.8",
+        ("output", "no padding", "the first token"),
+    ),
+    Mutant(
+        "token added",
+        _one(add="x"),
+        "The token itself is added: that is the residual, which the block adds, not attention.",
+        "7.1",
+        ("output", "no padding", "the first token"),
+    ),
+    Mutant(
+        "even weights",
+        _one(add="even"),
+        "All columns have the same weight: the scores have no effect.",
+        "4.1",
+        ("output", "no padding"),
+    ),
+    Mutant(
+        "padding wiped out",
+        _wiped,
+        "The padding of the cache comes back as zeros: leave it as it is; it is the score that hides it.",
+        "12.5",
+        ("cache",),
+    ),
+    Mutant(
+        "padding seen, and column for place",
+        _one(place="column", sees="all"),
+        "start is not used at all: it moves the places, and hides the columns before it.",
+        "8.6",
+        ("cache", "output"),
+    ),
+    Mutant(
+        "heads averaged",
+        _one(merge="mean"),
+        "The heads are averaged: they stand side by side, and W_o has a row for each of their columns.",
+        "5.4",
         ("output", "no padding", "the first token"),
     ),
 )
@@ -2204,6 +2561,57 @@ BILLS = (
         "is n + (s + 1)/2, and where a window fills up on the way a mean will not do.",
         "12.5",
         ("reading", "short texts"),
+    ),
+    Mutant(
+        "window less one",
+        _bill(kept=lambda x, t: x["full"] * t + (x["L"] - x["full"]) * min(t, x["w"] - 1),
+              equal=lambda x, fits, one: (fits - (x["L"] - x["full"]) * (x["w"] - 1)) / x["full"]),
+        "A window is counted with w − 1 tokens: the last w, the newest among them.",
+        "12.5",
+        ("cache", "reading", "as large", "short texts"),
+    ),
+    Mutant(
+        "cache added to what is read",
+        _bill(reading=lambda x, cache: cache(x["n"]) + _steps_of(x, cache)),
+        "The cache of the n tokens is added to what is read: each step reads it, and that is all.",
+        "12.5",
+        ("reading", "short texts"),
+    ),
+    Mutant(
+        "parameters once more",
+        _bill(reading=lambda x, cache: x["P"] * x["size"] + _steps_of(x, cache)),
+        "The parameters are read s + 1 times: the n tokens are there already, and s steps follow.",
+        "12.5",
+        ("reading", "short texts"),
+    ),
+    Mutant(
+        "a step, on average",
+        _bill(reading=lambda x, cache: _steps_of(x, cache) / x["s"]),
+        "This is what a step reads on average: the sum of all s steps is asked for.",
+        "12.5",
+        ("reading", "short texts"),
+    ),
+    Mutant(
+        "for each text",
+        _bill(reading=lambda x, cache: _steps_of(x, cache) / x["B"]),
+        "This is what is read for each text: it is asked for all B together.",
+        "12.5",
+        ("reading", "short texts"),
+    ),
+    Mutant(
+        "windows as long as the text",
+        _bill(equal=lambda x, fits, one: (fits - (x["L"] - x["full"]) * x["n"]) / x["full"]),
+        "The length takes the windows to hold n tokens: at that length they hold w.",
+        "12.5",
+        ("as large", "short texts"),
+    ),
+    Mutant(
+        "twice the parameters",
+        _bill(equal=lambda x, fits, one: (2 * fits - (x["L"] - x["full"]) * x["w"]) / x["full"]),
+        "The length has a factor of two: keys and values are two numbers for each feature, 2 · G · d_k for a "
+        "token and layer.",
+        "12.5",
+        ("as large", "short texts"),
     ),
 )
 
@@ -2544,6 +2952,58 @@ DRAFTS = (
         "12.5",
         ("accepted", "words", "far apart"),
     ),
+    Mutant(
+        "p less what is accepted of q",
+        _draft(rest=lambda p, q: _scaled(np.maximum(p - np.minimum(p, q).sum() * q, 0))),
+        "From p the share a of q is taken: of each word min(p, q) has come through drafts.",
+        "12.5",
+        ("rest", "far apart"),
+    ),
+    Mutant(
+        "refused as p sees it",
+        _draft(rest=lambda p, q: _scaled(p * (1 - np.minimum(1, p / q)))),
+        "This is p times the chance to be refused: words that q says too seldom are never refused, and just "
+        "those are missing. The rest is p − min(p, q).",
+        "12.5",
+        ("rest", "far apart"),
+    ),
+    Mutant(
+        "logarithm of the quotient",
+        _draft(rest=lambda p, q: _scaled(np.maximum(np.log(p / q), 0))),
+        "The rest is made of ln p/q: what is missing is a difference of probabilities, p − min(p, q).",
+        "12.5",
+        ("far apart",),
+    ),
+    Mutant(
+        "least quotient",
+        _draft(accepted=lambda p, q: np.minimum(1, p / q).min()),
+        "This is the smallest chance to be kept, of any word: on average over the drafts it is Σ min(p, q).",
+        "12.5",
+        ("accepted", "words", "far apart"),
+    ),
+    Mutant(
+        "all or none",
+        _draft(words=lambda a, g: (g + 1) * a**g),
+        "The pass is counted only if all drafts were kept: the first ones are of use even if a later one is "
+        "refused.",
+        "12.5",
+        ("words", "far apart"),
+    ),
+    Mutant(
+        "powers from one on",
+        _draft(words=lambda a, g: sum(a**i for i in range(1, g + 2))),
+        "The powers begin with a: word 1 comes always, a draft or what replaces it, so the sum begins with 1 and "
+        "ends with a^g.",
+        "12.5",
+        ("words", "far apart"),
+    ),
+    Mutant(
+        "half of the last",
+        _draft(words=lambda a, g: sum(a**i for i in range(g)) + a**g / 2),
+        "The last term is a^g: after g kept drafts the pass gives one more word, surely.",
+        "12.5",
+        ("words", "far apart", "equal"),
+    ),
 )
 
 # 12.10
@@ -2595,6 +3055,24 @@ def _prefix(n):
     mask = np.tri(n, dtype=bool)
     mask[0, 1] = True
     return mask
+
+
+def _triangle_below(L):
+    masks = _chain(L)
+    masks[0] = np.triu(np.ones((L, L), dtype=bool))
+    return masks
+
+
+def _full_and_top(L):
+    masks = np.repeat(np.eye(L, dtype=bool)[None], L, axis=0)
+    masks[0], masks[-1] = True, np.tri(L, dtype=bool)
+    return masks
+
+
+def _every_second(L):
+    masks = np.repeat(np.eye(2 * L - 1, dtype=bool)[None], L, axis=0)
+    masks[:, ::2, ::2] = _chain(L)
+    return masks
 
 
 def _handed(L, which, n=None):
@@ -2726,8 +3204,8 @@ STALE = (
     Mutant(
         "prefix of three tokens",
         _everywhere(lambda L: _prefix(3)),
-        "Three tokens, and the same mask in every block: leave one block out and the others still hand the "
-        "change on. And the number of tokens has to go with L.",
+        "Three tokens: the number of tokens goes with L, and two blocks need two. If every block has the same mask, "
+        "leave one out and the others still hand the change on.",
         "12.5",
         ("two blocks", "three blocks", "four blocks"),
     ),
@@ -2758,6 +3236,29 @@ STALE = (
         "begins at row 1",
         _from_row_one,
         "It works with one token less: nobody needs the token before the row that looks ahead.",
+        "12.5",
+        ("two blocks", "three blocks", "four blocks"),
+    ),
+    Mutant(
+        "all rows look ahead below",
+        _triangle_below,
+        "In block 0 every row looks ahead, so that more rows change than row 0, and fewer blocks are needed to "
+        "reach the last one.",
+        "12.5",
+        ("three blocks", "four blocks"),
+    ),
+    Mutant(
+        "full below, top hands on",
+        _full_and_top,
+        "Block 0 changes all rows but the last, and the highest block hands on from all: the blocks between them "
+        "are not needed.",
+        "12.5",
+        ("three blocks", "four blocks"),
+    ),
+    Mutant(
+        "every second row",
+        _every_second,
+        "It works with fewer tokens: the way takes every second row only.",
         "12.5",
         ("two blocks", "three blocks", "four blocks"),
     ),
@@ -2813,6 +3314,12 @@ def _rows_moved(A, ids):
     same = np.tril(ids[:, None] == ids, -1)
     moved, count = np.roll(same, 1, axis=0), max(int(same.any(axis=1).sum()), 1)
     return (A * moved).sum(axis=(1, 2)) / count, (moved.sum(axis=1) / np.arange(1, len(ids) + 1)).sum() / count
+
+
+def _next_word(A, ids):
+    n = len(ids)
+    weight = [A[:, i, [j for j in range(i + 1) if i + 1 < n and ids[j] == ids[i + 1]]].sum(axis=1) for i in range(n)]
+    return np.mean(weight, axis=0), _scores()(A, ids)[1]
 
 
 def _even(of):
@@ -3031,14 +3538,41 @@ SCORES = (
         "12.6",
         ("scores", "even weights"),
     ),
+    Mutant(
+        "columns scaled",
+        lambda A, ids: (_scores()(A / A.sum(axis=1, keepdims=True), ids)[0], _scores()(A, ids)[1]),
+        "The columns are scaled to sum to one: the weights of a token are a row, and sum to one already.",
+        "4.5",
+        ("scores",),
+    ),
+    Mutant(
+        "where the next word stands",
+        _next_word,
+        "This is the weight on earlier places of the word that comes next: a head does not know it. It looks at "
+        "what came after its own word.",
+        "12.6",
+        ("scores",),
+    ),
+    Mutant(
+        "even over n, one place",
+        _even(lambda A, ids: 1 / len(ids)),
+        "This is an even weight over the whole text, on one place: token i sees i + 1 places, and several may "
+        "follow its word.",
+        "8.2",
+        ("even weights", "all different"),
+    ),
 )
 
 # 12.12
 
 
+def _loud(V, p):
+    return 60.0
+
+
 def _copying(back=1, first="minus", reads=("word", "before"), into="before", brings="word", out="next", c=None,
              turn_1=False, turn_2=False, layers=(1, 1), look=0, part_1="word", unit_1=False,
-             unit_2=False):
+             unit_2=False, also=False):
     """Two layers of four blocks; `first` says what is done about the first token, which sees itself alone."""
 
     def function(V, p):
@@ -3050,6 +3584,7 @@ def _copying(back=1, first="minus", reads=("word", "before"), into="before", bri
         place = part["place"]
         M_1[place[back:], place[: 2 * V - back]] = long
         N_1[part[part_1][:V], part[into]] = 1.0
+        N_1[part["word"], part["next"]] += 2.0 * also
         M_2[part[reads[0]], part[reads[1]]] = long
         if first == "minus" and reads[1] != "word":
             M_2[part["word"], part["word"]] -= long
@@ -3235,5 +3770,27 @@ COPIES = (
         "the score of the part called before.",
         "12.6",
         ("nearly certain",),
+    ),
+    Mutant(
+        "layer 1 turned round, loud",
+        _copying(turn_1=True, c=_loud),
+        "M_1 is turned round: rows of M belong to the token that asks, columns to the one that is asked; and a "
+        "place cannot see the next one.",
+        "4.2",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "brings the place, loud",
+        _copying(part_1="place", c=_loud),
+        "Layer 1 brings the place of the token before: it must bring its word.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "layer 1 speaks as well",
+        _copying(also=True),
+        "Layer 1 writes into the part called next as well, which is read as the answer: only layer 2 may.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
     ),
 )
