@@ -38,16 +38,26 @@ SHA256 = {  # of each file, line ends as Unix has them
     "en_de_ui_short.tsv.gz": "5ebf1bc3cb53f2675e9d24be0e0bddc9b9051e7619c480e5199b11c8ae72787f",
     "en_es_short.tsv.gz": "75230daf74a517c46f48693df1685fdec92e70ce404c6d69b5c5b1d6276d9903",
     "published_record.npz": "f249f90985a5e2c35bb84141850893b0cb03c8aabfb6a4ef44ea39f8b29f7af3",
+    "translation_de/config.json": "c23add5b4928f145276742c913f6311978ef83c305e8e499088a108585cf4129",
+    "translation_de/log.json": "1a2b18343ef46661eb21cd9d82ab7d89f28d830840c8207efa7aa0e9757cd7fc",
+    "translation_de/vocabulary.json": "869542f63fa6dc3987f399a2c54a038228d020f0626dd8934a1809313e01ef5a",
+    "translation_de/weights.safetensors": "15e9fdffe69f8d3d70fda4057eb350e570915c608b83f115776615350ded6495",
 }
 AUTHORS = ("austen", "melville", "bible", "president")  # the classes 0 to 3 of `authors`
 PAIRS = {"de": "en_de_ui_short.tsv.gz", "es": "en_es_short.tsv.gz"}
+
+
+def checked_path(name: str) -> Path:
+    """Where a file of SHA256 is; a copy that differs is refused."""
+    _read(name)
+    return data_dir() / name
 
 
 def _read(name: str) -> bytes:
     """The bytes of a data set, as they were published; a copy that differs is refused."""
     path = data_dir() / name
     data = path.read_bytes()
-    if name.endswith(".tsv"):
+    if name.endswith((".tsv", ".json")):
         data = data.replace(b"\r\n", b"\n")  # git may have written Windows' own
     if hashlib.sha256(data).hexdigest() != SHA256[name]:
         raise ValueError(f"data: {path} is damaged or another version: its SHA-256 is not {SHA256[name][:12]}…; "

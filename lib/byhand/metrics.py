@@ -80,21 +80,21 @@ def _bleu(counts, smoothing, value, effective=False) -> Bleu:
     matches, totals, lengths, closest = zip(*counts, strict=True)
     match, total = ([float(sum(column)) for column in zip(*rows, strict=True)] for rows in (matches, totals))
     c, r = sum(lengths), sum(closest)
-    brevity = 0.0 if c == 0 else min(1.0, math.exp(1 - r / c))
+    brevity = 0.0 if c == 0 else min(1.0, math.exp(1 - r / c))  # (13.10)
     p, zeros = [0.0] * len(match), 0
     for n in range(len(p) if any(match) else 0):  # without a single match no smoothing helps
         if smoothing == "add-k" and n > 0:
             match[n], total[n] = match[n] + value, total[n] + value
         if total[n] == 0:
             break
-        p[n] = match[n] / total[n]
+        p[n] = match[n] / total[n]  # (13.9)
         if match[n] == 0 and smoothing == "floor":
             p[n] = value / total[n]
         if match[n] == 0 and smoothing == "exp":
             zeros += 1
             p[n] = 0.5**zeros / total[n]
     used = p[: sum(t > 0 for t in total)] if effective else p
-    score = 100 * brevity * math.exp(sum(map(math.log, used)) / len(used)) if used and min(used) > 0 else 0.0
+    score = 100 * brevity * math.exp(sum(map(math.log, used)) / len(used)) if used and min(used) > 0 else 0.0  # (13.11)
     return Bleu(score, tuple(p), brevity, c, r)
 
 
@@ -129,7 +129,7 @@ def _f_score(rows, beta) -> float:
     """100 · F_β of (n-grams of the hypothesis, of the reference, of both) for each order."""
     pairs = [(match / found, match / real) for found, real, match in rows if found and real]
     P, R = (sum(side) / len(pairs) for side in zip(*pairs, strict=True)) if pairs else (0.0, 0.0)
-    return 100 * ((1 + beta * beta) * P * R / (beta * beta * P + R)) if P + R else 0.0
+    return 100 * ((1 + beta * beta) * P * R / (beta * beta * P + R)) if P + R else 0.0  # (13.12)
 
 
 @checked
@@ -146,7 +146,7 @@ def align(
     if targets > n or sources > m:
         raise ValueError(f"align: targets and sources are {targets} and {sources}, expected at most {n} and {m}, "
                          "the rows and columns of A")
-    best = A.reshape(-1, n, m).mean(axis=0).argmax(axis=-1)
+    best = A.reshape(-1, n, m).mean(axis=0).argmax(axis=-1)  # (13.13)
     return {(int(j), t) for t, j in enumerate(best[:targets]) if j < sources}
 
 
@@ -172,7 +172,7 @@ def alignment_error_rate(
         hits, size = hits + len(A & S) + len(A & P), size + len(A) + len(S)
     if not size:
         raise ValueError(f"{where}: sure and predicted have 0 links, expected at least 1")
-    return 1 - hits / size
+    return 1 - hits / size  # (13.14)
 
 
 def _links(where, name, links) -> set:

@@ -41,7 +41,7 @@ def shift_right(targets: Int[Array, "*B n"], bos: Index) -> Int[Array, "*B n"]:
     """What a decoder reads while it writes `targets`: BOS, then each token one place later; the last is never read."""
     at_least("shift_right", 1, **{"tokens of targets": targets.shape[-1]})
     ids_below("shift_right", 1 << 31, targets=targets)
-    return np.concatenate([np.full_like(targets[..., :1], bos), targets[..., :-1]], axis=-1)
+    return np.concatenate([np.full_like(targets[..., :1], bos), targets[..., :-1]], axis=-1)  # (13.2)
 
 
 @checked
@@ -85,14 +85,14 @@ def translation_loss_forward(
     names("translation_loss", "batch", batch, ["source", "source_mask", "inputs", "labels"])
     logits, model = encoder_decoder_forward(
         batch["source"], batch["inputs"], params, config, batch["source_mask"], rng=rng)
-    L, loss = cross_entropy_forward(logits, batch["labels"], smoothing, IGNORE)
+    L, loss = cross_entropy_forward(logits, batch["labels"], smoothing, IGNORE)  # (13.3)
     return L, TranslationCache(model, loss)
 
 
 @checked
 def translation_loss_backward(dL: Float[Array, ""] | float, cache: TranslationCache) -> dict:
     """The gradients of the parameters."""
-    return encoder_decoder_backward(cross_entropy_backward(dL, cache.loss), cache.model)
+    return encoder_decoder_backward(cross_entropy_backward(dL, cache.loss), cache.model)  # (13.4)
 
 
 @checked
@@ -113,7 +113,7 @@ class Hypothesis(NamedTuple):
 @checked
 def length_penalty(length: Index, alpha: NonNegative) -> float:
     """((5 + |y|) / 6)^α (Wu et al. 2016), which divides log p: without it every further word makes a sentence worse."""
-    return ((5 + length) / 6) ** alpha
+    return ((5 + length) / 6) ** alpha  # (13.7)
 
 
 @checked
