@@ -34,6 +34,7 @@ from byhand.np import (
     sample,
     softmax,
     train,
+    translate,
     vision,
 )
 from test_book import CHAPTERS, STEMS, definitions, whole
@@ -204,6 +205,9 @@ CALLS += [(function, arguments, options) for function, arguments, options in [
     (generate.decode_forward, (np.array([[1, 2, 3], [4, 1, 0], [5, 2, 6]]), of_model(DECODER), DECODER, generate.init_kv(
         of_model(DECODER), DECODER, 3, 5, np.array([0, 1, 2]))), {}),
 ]]
+PAIR_BATCH = translate.batch_pairs([([3, 5, 4], [4, 3]), ([5], [3, 6, 4])], 0, 1, 2)
+CALLS += [*pair(translate, "translation_loss", of_model(BOTH), PAIR_BATCH, BOTH, 0.1),
+          (translate.shift_right, (IDS, 6), {}), (translate.length_penalty, (7, 0.6), {})]
 SHOWN = {name: node for path in CHAPTERS for name, node in definitions(whole(path)).items()
          if name in library() and (name.endswith(("_forward", "_backward")) or tagged_lines(library()[name]))
          and library()[name].__module__.split(".")[-1] in STEMS[path.name[:2]]}

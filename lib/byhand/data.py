@@ -42,6 +42,10 @@ SHA256 = {  # of each file, line ends as Unix has them
     "translation_de/log.json": "1a2b18343ef46661eb21cd9d82ab7d89f28d830840c8207efa7aa0e9757cd7fc",
     "translation_de/vocabulary.json": "869542f63fa6dc3987f399a2c54a038228d020f0626dd8934a1809313e01ef5a",
     "translation_de/weights.safetensors": "15e9fdffe69f8d3d70fda4057eb350e570915c608b83f115776615350ded6495",
+    "translation_es/config.json": "c23add5b4928f145276742c913f6311978ef83c305e8e499088a108585cf4129",
+    "translation_es/log.json": "bf75082dfb59d02fa314c8bbbd67933f7136fa79fe1894f036e960c3581c9fd0",
+    "translation_es/vocabulary.json": "712fa39f0ebc5296af5a10877c13424f5575fee127c1cd9cb2f0187496a5093f",
+    "translation_es/weights.safetensors": "cfdf957338f09691e836f41c9ed7c5aa4df7d68fcb53355b34a6ee4b85516734",
 }
 AUTHORS = ("austen", "melville", "bible", "president")  # the classes 0 to 3 of `authors`
 PAIRS = {"de": "en_de_ui_short.tsv.gz", "es": "en_es_short.tsv.gz"}

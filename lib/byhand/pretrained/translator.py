@@ -3,6 +3,7 @@
 English to German and English to Spanish; weights, vocabulary and the log of the run are files of book/data.
 """
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -66,6 +67,7 @@ class Split(NamedTuple):
     near: Array  # (len(test),), bool: which of them is within one word of a training pair, in either language
 
 
+@functools.cache
 def split_pairs(language: Literal["de", "es"]) -> Split:
     """The pairs of `data.pairs`, cut in three by one draw, and which of the test a training pair gives away."""
     rows = data.pairs(language)
@@ -77,7 +79,9 @@ def split_pairs(language: Literal["de", "es"]) -> Split:
         return np.logical_or(*(within_one_word(*side) for side in sides))
 
     kept = tuple(row for row, close in zip(dev, near(dev), strict=True) if not close)
-    return Split(train, kept, test, near(test))
+    close = near(test)
+    close.flags.writeable = False
+    return Split(train, kept, test, close)
 
 
 class Translator(NamedTuple):
