@@ -15,7 +15,7 @@ ORDER = [  # each line may import from the lines above it, and within itself
     {"init"},
     {"pt"},
     {"text", "data", "cost"},
-    {"pretrained", "show", "annex"},
+    {"pretrained", "translator", "show", "annex"},
     {"grade"},
 ]
 LEVEL = {room: i for i, rooms in enumerate(ORDER) for room in rooms}

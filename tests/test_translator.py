@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from byhand import data, tree
+from byhand import translator as module_itself
 from byhand.metrics import chrf, corpus_bleu
-from byhand.pretrained import translator as module_itself
 from byhand.pt.translate import translate
 from mutants import build
 from proofs import as_shipped
@@ -166,7 +166,7 @@ WRONG = [
 def test_a_wrong_translator_is_found(finds, old, new, monkeypatch):
     monkeypatch.setenv("BYHAND_DATA", str(HERE))
     with pytest.raises((Exception, pytest.fail.Exception)) as found:
-        finds(build("pretrained.translator", old, new))
+        finds(build("translator", old, new))
     assert not isinstance(found.value, SyntaxError | NameError)
 
 

@@ -28,11 +28,11 @@ from byhand.io.files import write_whole
 from byhand.io.safetensors import save_safetensors
 from byhand.metrics import chrf, corpus_bleu
 from byhand.np.optim import warmup_cosine
-from byhand.pretrained.translator import SPECIALS, split_pairs, words
 from byhand.pt.model import EncoderDecoder
 from byhand.pt.train import train
 from byhand.pt.translate import epoch, loss_and_weight, translate
 from byhand.text import BPETokenizer
+from byhand.translator import SPECIALS, split_pairs, words
 
 FLAGS = {"steps": 5000, "batch": 64, "vocab": 3000, "width": 128, "heads": 4, "layers": 2, "rate": 2e-3,
          "dropout": 0.15, "smoothing": 0.1, "every": 250, "seed": 0}
