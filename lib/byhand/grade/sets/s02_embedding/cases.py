@@ -1,6 +1,10 @@
-"""Inputs of the cases."""
+"""Inputs of the cases, and what runs an answer where a plain call is not enough."""
 
 import numpy as np
+
+from ...model import WrongAnswer
+
+BIG = (400, 36)  # words and width of the table whose start is measured
 
 
 def joined(ids, pair, new):
@@ -215,3 +219,58 @@ def planted(T, m, k, noise):
         return {"themes": themes, "belongs": belongs, "noise": noise, "q": q / q.sum(), "k": k}
 
     return make
+
+
+def try_tied(make, inputs):
+    """Build the module twice: as it starts, and with the table of the case; read, score, and go back."""
+    import torch
+
+    E, ids, dZ, pad = inputs.values()
+
+    def built(V, d):
+        module = make(V, d, pad)
+        if module is None or module is Ellipsis:
+            return None
+        if not isinstance(module, torch.nn.Module):
+            raise WrongAnswer(f"make_tied returned a {type(module).__name__}, expected an nn.Module")
+        if not callable(getattr(module, "score", None)):
+            raise WrongAnswer("the module has no method score")
+        return module.double()
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        fresh, module = built(*BIG), built(*E.shape)
+    if module is None:
+        return None
+    tables = [(name, p) for name, p in module.named_parameters() if p.shape == E.shape]
+    others = [(name, p) for name, p in module.named_parameters() if p.shape != E.shape]
+    if not tables:
+        found = ", ".join(f"{name} {tuple(p.shape)}" for name, p in others) or "none"
+        raise WrongAnswer(f"no parameter has the shape (V, d) = {tuple(E.shape)}; found: {found}")
+    with torch.no_grad():
+        words = torch.tensor([v for v in range(BIG[0]) if v != pad])
+        start = fresh(words)
+        if not isinstance(start, torch.Tensor):
+            raise WrongAnswer(f"module(ids) returned a {type(start).__name__}, expected a tensor")
+        rms = round(float(start.square().mean().sqrt()), 1)
+        zero = not fresh(torch.tensor([pad])).any()
+        for _, table in tables:
+            table.copy_(E)
+            table[pad] = 0
+        for _, other in others:
+            other.zero_()
+    X = module(ids)
+    logits = module.score(torch.tanh(X))
+    if logits.shape != dZ.shape:
+        raise WrongAnswer(f"module.score(X) has shape {tuple(logits.shape)}, expected {tuple(dZ.shape)}")
+    read, scored = X.detach().clone(), logits.detach().clone()
+    logits.backward(dZ)
+    grads = [table.grad for _, table in tables if table.grad is not None]
+    if not grads:
+        raise WrongAnswer("no gradient reaches the table: was it detached, or put in place through .data?")
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.grad is not None:
+                parameter -= 0.1 * parameter.grad
+        stays = not module(torch.tensor([pad])).any()
+    return sum(p.numel() for p in module.parameters()), rms, zero, stays, read, scored, sum(grads)

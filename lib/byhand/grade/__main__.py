@@ -1,0 +1,7 @@
+"""`python -m byhand.grade` is `byhand-grade`."""
+
+import sys
+
+from .course.cli import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""A class: submissions are read, run where they can reach nothing, judged outside, and kept."""

@@ -1,0 +1,70 @@
+"""A class graded: many submissions, each in its own sandbox, results kept one by one."""
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+from tqdm import tqdm
+
+from byhand.io.files import write_whole
+
+from .grading import Graded, grade
+from .submission import read
+
+TIER = "sandbox"
+
+
+def course_key(folder: str | Path) -> bytes:
+    """The secret from which every student's inputs are drawn; made once, readable by its owner alone."""
+    path = Path(folder) / "course.key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = os.umask(0o077)
+        try:
+            write_whole(path, secrets.token_hex(32).encode())
+        finally:
+            os.umask(before)
+    return bytes.fromhex(path.read_text().strip())
+
+
+def student_key(course: bytes, set_id: str, student: str) -> bytes:
+    return hmac.new(course, f"{set_id}/{student}".encode(), hashlib.sha256).digest()
+
+
+def one(path: str, set_id: str, key: bytes, patience: float = 1.0) -> tuple[str, str, float, tuple[Graded, ...]]:
+    """Status, note, seconds and results of one submission; an error of ours is a status too, never a zero."""
+    begun = time.monotonic()
+    submission = read(path)
+    if submission.status == "unreadable":
+        return "unreadable", submission.notes[0], time.monotonic() - begun, ()
+    try:
+        graded = grade(submission, set_id, key, patience=patience)
+    except OSError as error:  # the disk, or the memory, of this machine
+        return "error", f"{type(error).__name__}: {error}", time.monotonic() - begun, ()
+    return "graded", "\n".join(submission.notes), time.monotonic() - begun, graded
+
+
+def run(store, set_id: str, course: bytes, number: int, jobs: int = 1, patience: float = 1.0) -> dict[str, int]:
+    """Grade what waits in this round; how many came to which status. Raises SandboxError before anything is kept."""
+    waiting, counts = store.waiting(number), {}
+    if not waiting:
+        return counts
+    store.backup()
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        asked = {pool.submit(one, str(store.path(row)), set_id, student_key(course, set_id, row["student"]), patience):
+                 row for row in waiting}
+        try:
+            for done in tqdm(as_completed(asked), total=len(asked), unit="submission", disable=None):
+                status, note, seconds, graded = done.result()
+                if store.keep(asked[done]["id"], number, status, TIER, note, seconds, graded):
+                    counts[status] = counts.get(status, 0) + 1
+        except BaseException:
+            for waits in asked:
+                waits.cancel()
+            raise
+    return counts

@@ -1,0 +1,282 @@
+"""The command `byhand-grade`: from a folder of submissions to grades.
+
+    byhand-grade doctor
+    byhand-grade collect 04 submissions.zip --roster class.csv
+    byhand-grade grade 04 --jobs 2
+    byhand-grade status 04
+    byhand-grade export 04 --format csv > grades.csv
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from byhand.io.files import write_whole
+
+from ..selfcheck import selfcheck
+from ..sets import SETS, questions_of
+from . import batch, doctor, export, feedback
+from .collect import collect, roster_of
+from .sandbox import SandboxError
+from .store import Store
+
+GOOD, WRONG, UNSETTLED, USAGE = 0, 1, 2, 64  # exit codes
+TITLES = {set_id: f"Exercises {int(set_id)}" for set_id in SETS}
+
+
+def say(*lines) -> None:
+    if lines:
+        print(*lines, sep="\n")
+
+
+def run_doctor(a) -> int:
+    say(", ".join(f"{name} {value}" for name, value in doctor.versions().items()))
+    found = doctor.probe_sandbox()
+    for f in found:
+        say(f"  {'ok  ' if f.ok else 'FAIL'}  {f.what}" + (f": {f.text}" if f.text and not f.ok else ""))
+    if all(f.ok for f in found):
+        say("The sandbox holds. Next: byhand-grade collect SET FOLDER_OR_ZIP")
+        return GOOD
+    say("Nothing may be graded on this machine. On Debian or Ubuntu: apt install bubblewrap; in a container or where "
+        "user namespaces are switched off, run it as root.")
+    return WRONG
+
+
+def run_collect(a) -> int:
+    with Store(a.store / a.set) as store:
+        found = collect(store, a.source, roster_of(a.roster))
+    if a.roster:
+        write_whole(a.store / a.set / "roster.csv", a.roster.read_bytes())
+    say(f"{len(found.kept)} new, {len(found.known)} known, {len(found.missing)} missing, "
+        f"{len(found.strangers)} not on the roster, {len(found.refused)} refused")
+    for name, listed in (("missing", found.missing), ("not on the roster", found.strangers),
+                         ("refused", found.refused)):
+        say(*(f"  {name}: {x}" for x in listed))
+    say(f"Next: byhand-grade grade {a.set}")
+    return GOOD
+
+
+def run_grade(a) -> int:
+    with Store(a.store / a.set) as store:
+        counts = batch.run(store, a.set, batch.course_key(a.store), store.last_applied(), a.jobs, a.patience)
+        waiting = len(store.waiting(store.last_applied()))
+    say(", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "nothing was waiting",
+        f"Next: byhand-grade status {a.set}")
+    return UNSETTLED if waiting or counts.get("error") else GOOD
+
+
+def run_status(a) -> int:
+    questions, most = questions_of(a.set), sum(q.points for q in questions_of(a.set))
+    with Store(a.store / a.set) as store:
+        rows, points = store.rows(most, _roster(a)), store.points()
+    say(", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet")
+    got = [r.points for r in rows if r.points is not None]
+    if got:
+        say(f"points: mean {sum(got) / len(got):.1f} of {most}, lowest {min(got):g}, highest {max(got):g}", "",
+            "question  full  none  mean   title")
+    for q in questions:
+        mine = [p["automatic"] if p["given"] is None else p["given"] for p in points if p["question"] == q.id]
+        if mine:
+            say(f"{q.id:8}  {sum(x == q.points for x in mine):4}  {sum(x == 0 for x in mine):4}  "
+                f"{sum(mine) / len(mine):4.1f}  {q.title} ({q.points})")
+    mistakes = Counter((p["question"], m) for p in points for m in json.loads(p["mistakes"]))
+    if mistakes:
+        say("", "commonest mistakes", *(f"  {n:4}  {q}  {m}" for (q, m), n in mistakes.most_common(10)))
+    moved = [p for p in points if p["given"] is not None and p["given"] < p["automatic"]]
+    say(*(f"look again: {p['student']} {p['question']} was given {p['given']:g}, now earns {p['automatic']:g}"
+          for p in moved))
+    return GOOD
+
+
+def run_regrade(a) -> int:
+    """A new round for all; the grades change only when it is applied."""
+    most = sum(q.points for q in questions_of(a.set))
+    with Store(a.store / a.set) as store:
+        before = {r.student: r for r in store.rows(most)}
+        if a.apply:
+            store.apply(a.apply)
+            say(f"round {a.apply} is applied")
+            after = {r.student: r for r in store.rows(most)}
+        else:
+            number = store.new_round(a.because)
+            batch.run(store, a.set, batch.course_key(a.store), number, a.jobs, a.patience)
+            after = {student: _in_round(store, student, number) for student in before}
+            say(f"round {number}, because: {a.because}")
+        changes = 0
+        for student, old in before.items():
+            new = after[student].points if a.apply else after[student]
+            if new != old.points:
+                changes += 1
+                say(f"  {student}: {_number(old.points)} -> {_number(new)}")
+        say(f"{changes} of {len(before)} change")
+        if not a.apply:
+            say(f"To accept: byhand-grade regrade {a.set} --apply {number}")
+    return GOOD
+
+
+def _in_round(store, student, number):
+    """The points of a student in a round, with what was given by hand; None where there is no grade."""
+    row = store.db.execute("SELECT a.* FROM latest l JOIN attempt a ON a.submission = l.id WHERE l.student = ? AND "
+                           "a.round = ?", (student, number)).fetchone()
+    if row is None or row["status"] != "graded":
+        return None
+    given = {p["question"]: p["given"] for p in store.points(student) if p["given"] is not None}
+    results = store.db.execute("SELECT question, points FROM result WHERE attempt = ?", (row["id"],))
+    return sum(given.get(r["question"], r["points"]) for r in results)
+
+
+def _number(x) -> str:
+    return "no grade" if x is None else f"{x:g}"
+
+
+def run_override(a) -> int:
+    known = {q.id: q.points for q in questions_of(a.set)}
+    if a.question not in known:
+        say(f"override: {a.question} is no question of {a.set}; they are {', '.join(known)}")
+        return USAGE
+    if not 0 <= a.points <= known[a.question]:
+        say(f"override: points is {a.points:g}, expected 0 to {known[a.question]}")
+        return USAGE
+    with Store(a.store / a.set) as store:
+        if not store.points(a.student):
+            say(f"override: {a.student} has no grade in {a.set}")
+            return USAGE
+        store.override(a.student, a.question, a.points, a.note)
+    say(f"{a.student} has {a.points:g} for {a.question}; it stays through regrades")
+    return GOOD
+
+
+def run_export(a) -> int:
+    questions, most = questions_of(a.set), sum(q.points for q in questions_of(a.set))
+    with Store(a.store / a.set) as store:
+        rows, points = store.rows(most, _roster(a)), store.points()
+    open_ones = [row for row in rows if row.status in export.OPEN]
+    if open_ones and not a.partial:
+        print(f"export: {len(open_ones)} are not settled ({', '.join(r.student for r in open_ones[:5])}); "
+              "grade them first, or say --partial", file=sys.stderr)
+        return UNSETTLED
+    if a.format == "gradescope":
+        folder = a.to or a.store / a.set / "gradescope"
+        folder.mkdir(parents=True, exist_ok=True)
+        made = 0
+        for row in rows:
+            if row.points is not None:
+                mine = [p for p in points if p["student"] == row.student]
+                target = folder / _safe(row.student)
+                target.mkdir(exist_ok=True)
+                write_whole(target / "results.json", export.gradescope(row, mine, questions).encode())
+                made += 1
+        say(f"{made} files results.json in {folder}")
+        return GOOD
+    text = export.table(rows, points, questions, TITLES[a.set], a.format)
+    if a.to:
+        write_whole(a.to, text.encode())
+    else:
+        sys.stdout.write(text)
+    return GOOD
+
+
+def run_feedback(a) -> int:
+    questions, most = questions_of(a.set), sum(q.points for q in questions_of(a.set))
+    folder = a.store / a.set / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    with Store(a.store / a.set) as store:
+        rows = [row for row in store.rows(most) if row.status not in ("waiting", "not submitted")]
+        for row in rows:
+            page = feedback.page(row, store.points(row.student), questions, TITLES[a.set])
+            write_whole(folder / f"{_safe(row.student)}.html", page.encode())
+    say(f"{len(rows)} pages in {folder}")
+    return GOOD
+
+
+def run_check(a) -> int:
+    """What a learner sees with check(), for a whole file, on the public cases; the code runs in the sandbox."""
+    from .grading import grade
+    from .submission import read
+
+    found = read(a.notebook)
+    say(*found.notes)
+    if found.status != "read":
+        return WRONG
+    written = {q.name for q in (q for s in SETS for q in questions_of(s))} & found.functions.keys()
+    sets = [a.set] if a.set else [s for s in SETS if {q.name for q in questions_of(s)} & written]
+    graded = [g for s in sets for g in grade(found, s, b"display") if g.status != "missing"]
+    say(*(g.text for g in graded), f"{sum(g.points for g in graded)} of {sum(g.max_points for g in graded)} points")
+    return GOOD
+
+
+def run_selfcheck(a) -> int:
+    problems = [problem for set_id in ([a.set] if a.set else SETS) for problem in selfcheck(set_id)]
+    say(*problems, f"{len(problems)} problems")
+    return WRONG if problems else GOOD
+
+
+def _roster(a) -> list[str]:
+    path = a.store / a.set / "roster.csv"
+    return roster_of(path) if path.exists() else []
+
+
+def _safe(name: str) -> str:
+    """A student's name as a file name."""
+    return "".join(c if c.isalnum() or c in "-_@" else "_" for c in name)[:100] or "_"
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser("byhand-grade", description=__doc__.split("\n")[0],
+                                  epilog="\n".join(__doc__.split("\n")[2:]),
+                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    top.add_argument("--store", type=Path, default=Path("grades"), help="where gradebooks are (default: grades)")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name, function, text, example, with_set=True):
+        sub = commands.add_parser(name, help=text, description=text, epilog=f"example: byhand-grade {example}")
+        sub.set_defaults(function=function)
+        if with_set:
+            sub.add_argument("set", choices=SETS, metavar="SET", help=f"one of {', '.join(SETS)}")
+        return sub
+
+    command("doctor", run_doctor, "prove that the sandbox holds on this machine", "doctor", False)
+    sub = command("collect", run_collect, "take submissions from a folder, a zip or a file", "collect 04 moodle.zip")
+    sub.add_argument("source", type=Path)
+    sub.add_argument("--roster", type=Path, help="a CSV file with a column student")
+    for name, function, text in (("grade", run_grade, "grade what waits; goes on where it was stopped"),
+                                 ("regrade", run_regrade, "grade all anew; nothing changes until --apply ROUND")):
+        sub = command(name, function, text, f"{name} 04 --jobs 2")
+        sub.add_argument("--jobs", type=int, default=1, help="submissions at a time")
+        sub.add_argument("--patience", type=float, default=1.0, help="a factor on all limits of time")
+    sub.add_argument("--because", default="", help="kept with the round")
+    sub.add_argument("--apply", type=int, metavar="ROUND", help="let the grades of this round count")
+    command("status", run_status, "how the class stands, question by question, and its commonest mistakes", "status 04")
+    sub = command("override", run_override, "give points by hand", 'override 04 ann 04.2 1 --note "seen in person"')
+    sub.add_argument("student")
+    sub.add_argument("question")
+    sub.add_argument("points", type=float)
+    sub.add_argument("--note", required=True)
+    sub = command("export", run_export, "grades for a platform", "export 04 --format moodle --to grades.csv")
+    sub.add_argument("--format", choices=export.FORMATS, default="csv")
+    sub.add_argument("--to", type=Path, help="a file (a folder for gradescope); else it is printed")
+    sub.add_argument("--partial", action="store_true", help="although some are not settled")
+    command("feedback", run_feedback, "a page a student", "feedback 04")
+    sub = command("check", run_check, "what a learner's notebook is worth, without a gradebook", "check lab.ipynb",
+                  False)
+    sub.add_argument("notebook", type=Path)
+    sub.add_argument("--set", choices=SETS, default=None)
+    sub = command("selfcheck", run_selfcheck, "prove the questions themselves", "selfcheck", False)
+    sub.add_argument("set", nargs="?", choices=SETS, default=None)
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; its exit code: 0 good, 1 something is wrong, 2 something is not settled, 64 a wrong argument."""
+    a = parser().parse_args(arguments)
+    try:
+        return a.function(a)
+    except (SandboxError, ValueError, FileNotFoundError) as error:
+        print(f"byhand-grade: {error}", file=sys.stderr)
+        return WRONG
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What was handed in, from a folder, a zip of a platform, or single files: copied by content, never unpacked."""
+
+import csv
+import hashlib
+import re
+import stat
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .submission import LARGEST
+
+MOODLE = re.compile(r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_file_?/?")  # Moodle: Ann Example_1234_assignsub…
+CANVAS = re.compile(r"^(?P<name>[a-z0-9-]+?)_(?:LATE_)?(?P<id>\d+)_\d+_")  # Canvas: exampleann_1234_5678_lab.ipynb
+SUFFIXES = (".ipynb", ".py")
+
+
+@dataclass
+class Collected:
+    kept: list[str] = field(default_factory=list)  # students whose submission is new
+    known: list[str] = field(default_factory=list)  # handed in before, the same
+    strangers: list[str] = field(default_factory=list)  # not on the roster
+    refused: list[str] = field(default_factory=list)  # file: why
+    missing: list[str] = field(default_factory=list)  # on the roster, nothing handed in
+
+
+def roster_of(path: str | Path | None) -> list[str]:
+    """The column `student` (or `id`, or the first) of a CSV file."""
+    if path is None:
+        return []
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    if not rows:
+        raise ValueError(f"collect: {path} has no rows, expected a header and a student a line")
+    column = next((name for name in ("student", "id") if name in rows[0]), next(iter(rows[0])))
+    return [row[column].strip() for row in rows if (row[column] or "").strip()]
+
+
+def collect(store, source: str | Path, roster=()) -> Collected:
+    """Take all notebooks of a folder or a zip into the store. A student's name is found in the file's name, as Moodle
+    and Canvas write it, or is the file's or its folder's name. Links are not followed, and large files are left out.
+    """
+    found, source = Collected(), Path(source)
+    names = {_plain(name): name for name in roster}
+    for name, data in (_of_zip if source.suffix == ".zip" else _of_folder)(source, found):
+        student = _student(name)
+        if names:
+            if _plain(student) not in names:
+                found.strangers.append(student)
+                continue
+            student = names[_plain(student)]
+        sha = hashlib.sha256(data[:LARGEST + 1]).hexdigest()
+        new = store.receive(student, name, sha, Path(name).suffix, data[:LARGEST + 1])
+        (found.kept if new else found.known).append(student)
+    there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
+    found.missing = [name for name in roster if name not in there]
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _student(name: str) -> str:
+    if moodle := MOODLE.match(name):
+        return moodle["id"]
+    last = name.rsplit("/", 1)[-1]
+    if canvas := CANVAS.match(last):
+        return canvas["id"]
+    return name.split("/")[-2] if "/" in name else Path(last).stem
+
+
+def _of_folder(source, found):
+    paths = [source] if source.is_file() else sorted(source.rglob("*"))
+    for path in paths:
+        name = path.name if path == source else path.relative_to(source).as_posix()
+        if path.is_symlink():
+            found.refused.append(f"{name}: a link")
+        elif path.is_file() and path.suffix in SUFFIXES and ".ipynb_checkpoints" not in path.parts:
+            with path.open("rb") as file:
+                yield name, file.read(LARGEST + 1)
+
+
+def _of_zip(source, found):
+    try:
+        archive = zipfile.ZipFile(source)
+    except zipfile.BadZipFile:
+        raise ValueError(f"collect: {source} is no zip file") from None
+    with archive:
+        for info in sorted(archive.infolist(), key=lambda info: info.filename):
+            if info.is_dir() or Path(info.filename).suffix not in SUFFIXES or "__MACOSX" in info.filename:
+                continue
+            if stat.S_ISLNK(info.external_attr >> 16):
+                found.refused.append(f"{info.filename}: a link")
+                continue
+            try:
+                with archive.open(info) as file:  # no more is unpacked than may be read
+                    yield info.filename, file.read(LARGEST + 1)
+            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+                found.refused.append(f"{info.filename}: {error}")

@@ -1,0 +1,217 @@
+"""From a submission to points: the code runs in the sandbox, and here only arrays are compared.
+
+This process never runs a submission; the one that does never knows an expected value.
+"""
+
+import functools
+import json
+import random
+import shutil
+import struct
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from .. import form, limits, model, run
+from ..examine import Report, examine
+from ..forbid import forbidden, names_in
+from ..model import make_inputs
+from ..run import Result
+from ..sets import questions_of, references_of
+from . import sandbox, worker
+from .inputs import request
+from .submission import Submission
+
+ARRAYS = set("?bBhHiIlLqQefdFD")  # kinds of numbers that may come back
+STUBS = ("check", "example", "hint", "selfcheck", "solution", "summary", "which_equation")
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One question of one submission."""
+
+    question: str
+    status: str  # "graded", "not attempted", "missing", "not allowed"
+    points: int
+    max_points: int
+    text: str  # what a learner is told
+    mistakes: tuple[str, ...] = ()  # names of the known mistakes that were recognised
+
+
+def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confined, patience: float = 1.0):
+    """Every question of the set, as Graded. `key` is the student's own: inputs differ from one to another.
+
+    `patience` multiplies all limits of time. Raises SandboxError where nothing can be confined: nothing is run then.
+    """
+    questions, written = questions_of(set_id), submission.functions
+    banned = {q.id: found for q in questions if q.name in written
+              and (found := forbidden(_reached(q.name, submission), q))}
+    asked, blobs = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
+    answers = _answers(set_id, submission, asked, blobs, confine) if asked["questions"] else {}
+    return tuple(_graded(q, written, banned, answers.get(q.id), key, set_id) for q in questions)
+
+
+def _graded(question, written, banned, answer, key, set_id) -> Graded:
+    most = question.points
+    if question.name not in written:
+        return Graded(question.id, "missing", 0, most, f"{question.id}  {question.name}: no function of this name")
+    if question.id in banned:
+        names = ", ".join(banned[question.id])
+        return Graded(question.id, "not allowed", 0, most,
+                      f"{question.id}  {question.name}: uses {names}, which this exercise does not allow")
+    results, note = answer
+    expected = functools.partial(_expected, set_id, question, key)
+    outcomes = examine(question, None, expected, question.cases, key, order=0,
+                       runner=lambda case: results.get(case.name, Result("error", text=note)))
+    outcomes = tuple(o if not o.case.hidden else replace(o, given="") for o in outcomes)
+    report = Report(question, outcomes)
+    mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m)
+    status = "graded" if report.attempted else "not attempted"
+    return Graded(question.id, status, report.points, most, repr(report), tuple(mistakes))
+
+
+@functools.lru_cache(maxsize=4096)
+def _expected(set_id, question, key, case):
+    """The right arrays for this student, from the reference, which stays on this side."""
+    from ..judge import finish
+
+    inputs = make_inputs(question, case, key)
+    return finish(question, inputs, run.run(references_of(set_id)[question.name], inputs, question)).arrays
+
+
+def _reached(name, submission) -> set[str]:
+    """The identifiers of a function and of the functions of the notebook that it uses."""
+    written, seen, found, waiting = submission.functions, set(), set(), [name]
+    while waiting:
+        if (here := waiting.pop()) in seen or here not in written:
+            continue
+        seen.add(here)
+        names = names_in(written[here][1])
+        found |= names
+        waiting += names
+    aliases = {alias: module for text in submission.cells for alias, module in _imported(text)}
+    return found | {aliases[name] for name in found if name in aliases}
+
+
+def _imported(text):
+    """Each name that an import statement makes, with the module that it comes from."""
+    import ast
+
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((a.asname or a.name.split(".")[0], a.name.split(".")[0]) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((a.asname or a.name, (node.module or "").split(".")[0]) for a in node.names)
+
+
+def _answers(set_id, submission, asked, blobs, confine) -> dict:
+    """By question, its results by case, and a sentence for the cases of which nothing came back."""
+    known, waiting = {q.id: q for q in questions_of(set_id)}, asked["questions"]
+    found = {}
+    while waiting:
+        for head, parts in _frames(_once(submission, asked | {"questions": waiting}, blobs, confine)):
+            if len(parts) == 1 and any(q["id"] == head.get("of") for q in waiting):
+                found[head["of"]] = _of_question(known[head["of"]], head, parts[0])
+        lost = [q for q in waiting if q["id"] not in found]
+        if lost:  # whatever runs first of these has ended the sandbox; the others are tried without it
+            found[lost[0]["id"]] = {}, "your function ended the process that runs it"
+        waiting = lost[1:]
+    return found
+
+
+def _once(submission, asked, blobs, confine) -> bytes:
+    """One sandbox for these questions: what it wrote."""
+    torch = any(q["torch"] for q in asked["questions"])
+    seconds = sum(asked["load"] + q["seconds"] * (3 + len(q["cases"]) / 2) for q in asked["questions"])
+    most = sandbox.Limits(seconds=seconds + 30, data=(2 if torch else 1) << 30)
+    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+        job = Path(folder) / "job"
+        _write_job(job, asked | {"cells": submission.cells}, blobs)
+        return confine(job, most).data
+
+
+def _of_question(question, head, data):
+    results, problems, loaded = {}, [], False
+    for inner, blobs in _frames(data):
+        if inner.get("question") != question.id:
+            continue
+        if "loaded" in inner:
+            loaded, problems = bool(inner["loaded"]), [str(x)[:200] for x in inner.get("problems", [])][:5]
+        elif (result := _result(inner, blobs, question)) is not None:
+            results.setdefault(str(inner.get("case")), result)
+    why = {"late": "stopped: it took too long. Is there a loop that does not end?",
+           "too much": "stopped: more than 32 MB came back"}.get(head.get("end"))
+    why = why or ("the process ended in the middle of your function (was it sys.exit, or too much memory?)" if loaded
+                  else "; ".join(problems) or "the function is not there once the cells have run")
+    return results, why
+
+
+def _frames(data: bytes):
+    """Header and blobs of each frame; what is not whole, or lies about its sizes, ends the reading."""
+    at = 0
+    while at + 4 <= len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        try:
+            header = json.loads(data[at + 4:at + 4 + length])
+            sizes = header["sizes"]
+            if not isinstance(header, dict) or not all(type(x) is int and x >= 0 for x in sizes):
+                return
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return
+        at += 4 + length
+        if at + sum(sizes) > len(data):
+            return
+        blobs = []
+        for size in sizes:
+            blobs.append(data[at:at + size])
+            at += size
+        yield header, blobs
+
+
+def _result(header, blobs, question) -> Result | None:
+    """A Result out of what came back, or None if it is none: each array by its dtype, shape and number of bytes."""
+    try:
+        arrays, waiting = [], list(blobs)
+        for x in header["arrays"]:
+            if "text" in x:
+                arrays.append(str(x["text"])[:500])
+                continue
+            dtype, shape = np.dtype(str(x["dtype"])), tuple(int(n) for n in x["shape"])
+            blob = waiting.pop(0)
+            if dtype.char not in ARRAYS or len(shape) > 32 or any(n < 0 for n in shape):
+                return None
+            count = 1
+            for n in shape:
+                count *= n
+            if count * dtype.itemsize != len(blob):
+                return None
+            arrays.append(np.frombuffer(blob, dtype).reshape(shape).copy())
+        kind = str(header["kind"])
+        if kind not in ("ok", "not attempted", "nothing", "late", "error", "structure"):
+            return None
+        if kind == "ok" and len(arrays) != len(question.returns):
+            return None
+        return Result(kind, tuple(arrays), tuple(str(x)[:80] for x in header["changed"]), str(header["text"])[:2000],
+                      tuple(str(x)[:80] for x in header["events"]))
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def _write_job(job: Path, asked: dict, blobs) -> None:
+    """The folder that the sandbox sees: the request, and of byhand what runs an answer, nothing else."""
+    package = job / "byhand" / "grade"
+    package.mkdir(parents=True)
+    (job / "byhand" / "__init__.py").write_text("")
+    idle = "\n".join(f"def {name}(*_, **__): return None" for name in STUBS)
+    (package / "__init__.py").write_text(f'"""Nothing is checked here."""\n{idle}\n')
+    for module in (form, limits, model, run):
+        shutil.copy(module.__file__, package)
+    shutil.copy(worker.__file__, job / "worker.py")
+    (job / "inputs.bin").write_bytes(b"".join(blobs))
+    for question in asked["questions"]:  # an answer cannot know which case it meets
+        random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
+    (job / "request.json").write_text(json.dumps(asked))
+    for path in (job, job / "byhand", package):
+        path.chmod(0o755)

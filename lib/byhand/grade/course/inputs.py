@@ -1,0 +1,148 @@
+"""What goes into the sandbox for a question: inputs as data, or the code that makes them where they hold functions."""
+
+import ast
+import hmac
+import inspect
+import math
+
+import numpy as np
+
+from ..model import make_inputs
+from ..sets import SETS, questions_of
+
+LOAD = 20.0  # seconds for the cells of a notebook to be executed, imports of torch and matplotlib among them
+
+
+def seed_of(key: bytes, question, case) -> int:
+    """As `make_inputs` draws it."""
+    return int.from_bytes(hmac.new(key, f"{question.id}/{case.name}".encode(), "sha256").digest()[:8], "big")
+
+
+class NotPlain(TypeError):
+    """An input that is a function, or an object of another kind."""
+
+
+def frozen(value, blobs: list):
+    """A value as JSON, its arrays' bytes in `blobs`. Raises NotPlain for whatever is not data."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) is np.ndarray and value.dtype.kind in "biufc":
+        blobs.append(np.ascontiguousarray(value).tobytes())
+        return {"array": len(blobs) - 1, "dtype": value.dtype.str, "shape": list(value.shape)}
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return {"np": value.tobytes().hex(), "dtype": value.dtype.str}
+    if type(value) in (tuple, list):
+        return {type(value).__name__: [frozen(x, blobs) for x in value]}
+    if type(value) is dict:
+        return {"dict": [[frozen(k, blobs), frozen(x, blobs)] for k, x in value.items()]}
+    raise NotPlain(type(value).__name__)
+
+
+def request(set_id: str, names, key: bytes, patience: float = 1.0) -> tuple[dict, list[bytes]]:
+    """The questions of a set whose functions are named, for the worker; and the bytes of their inputs."""
+    blobs, asked, text = [], [], _Source(set_id)
+    for question in questions_of(set_id):
+        if question.name not in names:
+            continue
+        drive = text.drive(question) if question.drive else ""
+        roots, cases = [drive] if drive else [], []
+        for place, case in enumerate(question.cases):
+            here = len(blobs)
+            try:
+                inputs = {name: frozen(x, blobs) for name, x in make_inputs(question, case, key).items()}
+                cases.append({"name": case.name, "place": place, "inputs": inputs, "make": ""})
+            except NotPlain:
+                del blobs[here:]
+                made = text.make(question, case)
+                roots.append(made)
+                seed = str(seed_of(key, question, case))
+                cases.append({"name": case.name, "place": place, "make": made, "seed": seed})
+        asked.append({"id": question.id, "name": question.name, "returns": question.returns, "torch": question.torch,
+                      "seconds": patience * question.seconds, "drive": drive, "source": text.reached(roots),
+                      "cases": cases})
+    return {"questions": asked, "load": patience * LOAD, "inputs": [len(x) for x in blobs]}, blobs
+
+
+class _Source:
+    """The source of a set's cases, and what of it a question needs: nothing else goes into the sandbox."""
+
+    def __init__(self, set_id):
+        package = f"byhand.grade.sets.{SETS[set_id]}"
+        import importlib
+
+        self.cases = importlib.import_module(f"{package}.cases")
+        self.questions = ast.parse(inspect.getsource(importlib.import_module(f"{package}.questions")))
+        self.tree = ast.parse(inspect.getsource(self.cases))
+        self.named = {}
+        for node in self.tree.body:
+            for name in _defined(node):
+                self.named[name] = node
+
+    def _call(self, question):
+        for node in ast.walk(self.questions):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Question":
+                given = {k.arg: k.value for k in node.keywords}
+                if isinstance(given.get("id"), ast.Constant) and given["id"].value == question.id:
+                    return given
+        raise LookupError(f"question {question.id} is not written out in questions.py")
+
+    def drive(self, question) -> str:
+        return self._text(self._call(question)["drive"])
+
+    def make(self, question, case) -> str:
+        listed = self._call(question)["cases"]
+        for node in ast.walk(listed):
+            if (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Case" and node.args
+                    and isinstance(node.args[0], ast.Constant) and node.args[0].value == case.name):
+                return self._text(node.args[1])
+        raise LookupError(f"case {case.name!r} of {question.id} is not written out in questions.py")
+
+    @staticmethod
+    def _text(node) -> str:
+        """`cases.read(5, 3)` as `read(5, 3)`: names of the one module that goes along."""
+        class Bare(ast.NodeTransformer):
+            def visit_Attribute(self, node):
+                self.generic_visit(node)
+                return ast.Name(node.attr, node.ctx) if getattr(node.value, "id", "") == "cases" else node
+
+        return ast.unparse(Bare().visit(ast.parse(ast.unparse(node), mode="eval")))
+
+    def reached(self, expressions) -> str:
+        """The definitions that these expressions need, in the order of the file."""
+        if not expressions:
+            return ""
+        wanted, waiting = set(), [name for text in expressions for name in _used(ast.parse(text))]
+        while waiting:
+            name = waiting.pop()
+            if name in self.named and name not in wanted:
+                wanted.add(name)
+                waiting += _used(self.named[name])
+        kept = [node for node in self.tree.body if set(_defined(node)) & wanted]
+        kept = [_absolute(node) for node in kept]
+        return "\n".join(ast.unparse(node) for node in kept)
+
+
+def _absolute(node):
+    """`from ...model import WrongAnswer` as the worker finds it."""
+    if isinstance(node, ast.ImportFrom) and node.level:
+        return ast.ImportFrom(f"byhand.grade.{node.module}", node.names, 0)
+    return node
+
+
+def _used(node) -> list[str]:
+    return [x.id for x in ast.walk(node) if isinstance(x, ast.Name)]
+
+
+def _defined(node) -> list[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [x.id for t in targets for x in ast.walk(t) if isinstance(x, ast.Name)]
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return [(alias.asname or alias.name).split(".")[0] for alias in names]
+    return []
+
+

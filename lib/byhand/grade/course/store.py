@@ -1,0 +1,170 @@
+"""The gradebook: one SQLite file a set, to which rows are only ever added. A grade is what the rows say together.
+
+A submission and its results enter in one transaction each, so a batch that is killed goes on without a lost or doubled
+row; two graders at once on one store both finish, and nothing is there twice.
+"""
+
+import contextlib
+import json
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from byhand.io.files import write_whole
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS submission (
+    id INTEGER PRIMARY KEY, student TEXT NOT NULL, sha256 TEXT NOT NULL, suffix TEXT NOT NULL, name TEXT NOT NULL,
+    received TEXT NOT NULL, UNIQUE (student, sha256));
+CREATE TABLE IF NOT EXISTS round (
+    id INTEGER PRIMARY KEY, because TEXT NOT NULL, made TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS applied (round INTEGER PRIMARY KEY REFERENCES round, made TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS attempt (
+    id INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submission, round INTEGER NOT NULL REFERENCES round,
+    status TEXT NOT NULL, tier TEXT NOT NULL, note TEXT NOT NULL, seconds REAL NOT NULL, ended TEXT NOT NULL,
+    UNIQUE (submission, round));
+CREATE TABLE IF NOT EXISTS result (
+    attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, status TEXT NOT NULL, points REAL NOT NULL,
+    max_points REAL NOT NULL, text TEXT NOT NULL, mistakes TEXT NOT NULL, PRIMARY KEY (attempt, question));
+CREATE TABLE IF NOT EXISTS override (
+    id INTEGER PRIMARY KEY, student TEXT NOT NULL, question TEXT NOT NULL, points REAL NOT NULL, note TEXT NOT NULL,
+    made TEXT NOT NULL);
+CREATE VIEW IF NOT EXISTS latest AS  -- the submission that counts: the last one received
+    SELECT s.* FROM submission s WHERE s.id = (SELECT max(id) FROM submission WHERE student = s.student);
+CREATE VIEW IF NOT EXISTS current AS  -- its attempt in the last round that was applied
+    SELECT l.student, a.* FROM latest l JOIN attempt a ON a.submission = l.id
+    WHERE a.round = (SELECT max(b.round) FROM attempt b JOIN applied p ON p.round = b.round WHERE b.submission = l.id);
+CREATE VIEW IF NOT EXISTS points AS
+    SELECT c.student, r.question, r.status, r.max_points, r.points AS automatic, r.text, r.mistakes,
+           (SELECT o.points FROM override o WHERE o.student = c.student AND o.question = r.question
+            ORDER BY o.id DESC LIMIT 1) AS given
+    FROM current c JOIN result r ON r.attempt = c.id WHERE c.status = 'graded';
+"""
+LASTING = ("submission", "round", "applied", "attempt", "result", "override")
+
+
+class Row(NamedTuple):
+    """Where a student stands. `points` is None unless the status is graded: no grade is never a zero."""
+
+    student: str
+    status: str  # graded, partial, unreadable, error, waiting, not submitted
+    points: float | None
+    max_points: float
+    note: str
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class Store:
+    """`with Store(folder) as store:` the gradebook of one set in folder/store.sqlite, with inbox/ beside it."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+
+    def __enter__(self) -> "Store":
+        (self.folder / "inbox").mkdir(parents=True, exist_ok=True)
+        self.db = sqlite3.connect(self.folder / "store.sqlite", timeout=60, isolation_level=None)
+        self.db.row_factory = sqlite3.Row
+        for line in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
+            self.db.execute(line)
+        with self.whole():
+            for statement in TABLES.split(";\n"):
+                self.db.execute(statement)
+            for table in LASTING:
+                for what in ("UPDATE", "DELETE"):
+                    self.db.execute(
+                        f"CREATE TRIGGER IF NOT EXISTS {table}_{what.lower()} BEFORE {what} ON {table} "
+                        "BEGIN SELECT RAISE(ABORT, 'rows are only ever added'); END")
+            if not self.db.execute("SELECT 1 FROM round").fetchone():
+                self.db.execute("INSERT INTO round VALUES (1, 'first', ?)", (now(),))
+                self.db.execute("INSERT INTO applied VALUES (1, ?)", (now(),))
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.db.close()
+
+    @contextlib.contextmanager
+    def whole(self):
+        """All of it or nothing."""
+        self.db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.db.execute("ROLLBACK")
+            raise
+        self.db.execute("COMMIT")
+
+    def backup(self) -> Path:
+        """A copy as it is now, beside the store; the ten last ones are kept."""
+        folder = self.folder / "backup"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}.sqlite"
+        self.db.execute("VACUUM INTO ?", (str(path),))
+        for old in sorted(folder.glob("*.sqlite"))[:-10]:
+            old.unlink()
+        return path
+
+    def receive(self, student: str, name: str, sha256: str, suffix: str, data: bytes) -> bool:
+        """Keep a submission under its content; False if this student has handed in the same before."""
+        path = self.folder / "inbox" / f"{sha256}{suffix}"
+        if not path.exists():
+            write_whole(path, data)
+        found = self.db.execute("INSERT OR IGNORE INTO submission (student, sha256, suffix, name, received) "
+                                "VALUES (?, ?, ?, ?, ?)", (student, sha256, suffix, name, now()))
+        return found.rowcount == 1
+
+    def path(self, row) -> Path:
+        return self.folder / "inbox" / f"{row['sha256']}{row['suffix']}"
+
+    def last_applied(self) -> int:
+        return self.db.execute("SELECT max(round) FROM applied").fetchone()[0]
+
+    def new_round(self, because: str) -> int:
+        return self.db.execute("INSERT INTO round (because, made) VALUES (?, ?)", (because, now())).lastrowid
+
+    def apply(self, number: int) -> None:
+        self.db.execute("INSERT OR IGNORE INTO applied VALUES (?, ?)", (number, now()))
+
+    def waiting(self, number: int) -> list[sqlite3.Row]:
+        """The latest submissions that have no attempt in this round."""
+        return self.db.execute("SELECT * FROM latest l WHERE NOT EXISTS (SELECT 1 FROM attempt WHERE submission = l.id "
+                               "AND round = ?) ORDER BY student", (number,)).fetchall()
+
+    def keep(self, submission: int, number: int, status: str, tier: str, note: str, seconds: float, graded) -> bool:
+        """One attempt with all its results, or, if another grader was first, nothing."""
+        with self.whole():
+            found = self.db.execute(
+                "INSERT OR IGNORE INTO attempt (submission, round, status, tier, note, seconds, ended) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)", (submission, number, status, tier, note, seconds, now()))
+            if found.rowcount != 1:
+                return False
+            self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?)", [
+                (found.lastrowid, g.question, g.status, g.points, g.max_points, g.text, json.dumps(g.mistakes))
+                for g in graded])
+        return True
+
+    def override(self, student: str, question: str, points: float, note: str) -> None:
+        """Points given by a person; they stay through regrades. The last one counts."""
+        self.db.execute("INSERT INTO override (student, question, points, note, made) VALUES (?, ?, ?, ?, ?)",
+                        (student, question, points, note, now()))
+
+    def points(self, student: str | None = None) -> list[sqlite3.Row]:
+        """Per question of the current grades: `given` by a person, or else `automatic`."""
+        return self.db.execute("SELECT * FROM points WHERE ? IS NULL OR student = ? ORDER BY student, question",
+                               (student, student)).fetchall()
+
+    def rows(self, max_points: float, roster=()) -> list[Row]:
+        """One row a student, of the roster too, in order."""
+        sums = {}
+        for p in self.points():
+            sums[p["student"]] = sums.get(p["student"], 0) + (p["automatic"] if p["given"] is None else p["given"])
+        found = {name: Row(name, "not submitted", None, max_points, "") for name in roster}
+        for row in self.db.execute("SELECT student FROM latest"):
+            found[row[0]] = Row(row[0], "waiting", None, max_points, "not graded yet")
+        for row in self.db.execute("SELECT * FROM current"):
+            points = sums.get(row["student"]) if row["status"] == "graded" else None
+            found[row["student"]] = Row(row["student"], row["status"], points, max_points, row["note"])
+        return [found[name] for name in sorted(found)]

@@ -1,0 +1,74 @@
+"""A submission as text: the code cells of a notebook, whatever state it comes in. Nothing of it is run here."""
+
+import ast
+import hashlib
+import json
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+LARGEST = 5 << 20  # bytes
+MAGIC = re.compile(r"^\s*(?:[%!?]|.*\?$)")
+
+
+@dataclass(frozen=True)
+class Submission:
+    sha256: str
+    status: str  # "read" or "unreadable"
+    cells: tuple[str, ...] = ()  # code that can be parsed, in order
+    notes: tuple[str, ...] = ()  # what a learner should know: which cell has a fault, or why nothing was read
+
+    @property
+    def functions(self) -> dict[str, tuple[int, str]]:
+        """By name, the last definition at the top level: its cell and its source, without what is in other cells."""
+        found = {}
+        for i, text in enumerate(self.cells):
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                    found[node.name] = i, ast.get_source_segment(text, node) or ""
+        return found
+
+
+def read(path: str | Path) -> Submission:
+    """The code of a notebook (.ipynb) or of a Python file; ids, metadata and kernel do not count."""
+    path = Path(path)
+    with path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    sha = hashlib.sha256(data).hexdigest()
+
+    def unreadable(why):
+        return Submission(sha, "unreadable", notes=(why,))
+
+    if len(data) > LARGEST:
+        return unreadable(f"larger than {LARGEST >> 20} MB: clear the outputs and hand it in again")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return unreadable("not text in UTF-8: is it the notebook?")
+    if path.suffix == ".py":
+        return _of_cells(sha, [text])
+    try:
+        cells = json.loads(text)["cells"]
+        code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        code = [x if isinstance(x, str) else "".join(x) for x in code]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return unreadable(f"not a whole notebook ({type(error).__name__}): save it again and hand it in again")
+    return _of_cells(sha, code)
+
+
+def _of_cells(sha, code) -> Submission:
+    kept, notes = [], []
+    for i, text in enumerate(code):
+        if text.lstrip().startswith("%%") and not text.lstrip().startswith(("%%time", "%%capture")):
+            continue
+        text = "".join("\n" if MAGIC.match(line) else line for line in text.splitlines(keepends=True))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(text)
+            kept.append(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+            notes.append(f"code cell {i + 1}{line}: {type(error).__name__}: {getattr(error, 'msg', error)}")
+    return Submission(sha, "read", tuple(kept), tuple(notes))

@@ -1,0 +1,210 @@
+"""What runs inside the sandbox: a learner's code, one child a question. It knows no expected value.
+
+/job has request.json (the cells, and for each question what to call with which inputs) and the few files of byhand that
+run an answer. Into the pipe RESULT_FD goes one frame a case: 4 bytes of length, JSON, and the arrays' bytes behind it.
+"""
+
+import ast
+import json
+import linecache
+import os
+import select
+import signal
+import struct
+import sys
+import time
+from types import ModuleType, SimpleNamespace
+
+MOST = 32 << 20  # bytes from one question
+CONFINED = __file__ == "/job/worker.py" and os.getppid() == 1 and os.getpid() < 20  # in a namespace of its own
+KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Try)
+
+
+def frame(header, blobs=()):
+    text = json.dumps(header | {"sizes": [len(x) for x in blobs]}).encode()
+    return struct.pack(">I", len(text)) + text + b"".join(blobs)
+
+
+def packed(result, question, case):
+    """A Result as a frame; each array as dtype, shape and bytes."""
+    arrays, blobs = [], []
+    for x in result.arrays:
+        if isinstance(x, str):
+            arrays.append({"text": x[:500]})
+        else:
+            arrays.append({"dtype": x.dtype.str, "shape": x.shape})
+            blobs.append(x.tobytes())
+    return frame({"question": question, "case": case, "kind": result.kind, "text": result.text[:2000],
+                  "changed": result.changed, "events": result.events, "arrays": arrays}, blobs)
+
+
+def made(node):
+    """The names that a statement makes, or writes into."""
+    found = set()
+    for x in ast.walk(node):
+        match x:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name.split(".")[0])
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
+                found.add(name)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                found.add(name)
+    return found
+
+
+def needed(cells, answer):
+    """Of each cell the statements that the answer needs: imports, functions, classes and assignments alone."""
+    listed = [(i, node) for i, text in enumerate(cells) for node in ast.parse(text).body if isinstance(node, KEPT)]
+    makes = [{node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else made(node) for _, node in listed]
+    wanted, kept = {answer}, set()
+    while True:
+        more = {k for k, names in enumerate(makes) if names & wanted} - kept
+        if not more:
+            return [listed[k] for k in sorted(kept)]
+        kept |= more
+        wanted |= {x.id for k in more for x in ast.walk(listed[k][1]) if isinstance(x, ast.Name)}
+
+
+def namespace(cells, answer):
+    """What the answer's cells make, each statement by itself: one that fails costs only what needs it."""
+    scope, problems = {"__name__": "__main__", "__builtins__": __builtins__}, []
+    for i, text in enumerate(cells):
+        name = f"<cell {i + 1}>"
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    for i, node in needed(cells, answer):
+        try:
+            exec(compile(ast.Module([node], []), f"<cell {i + 1}>", "exec"), scope)
+        except BaseException as error:  # an import that is not there, a name from a cell that was left out
+            problems.append(f"cell {i + 1}: {type(error).__name__}: {str(error)[:200]}")
+    return scope, problems
+
+
+def thawed(value, plain):
+    """Inputs as they came: arrays in their bytes, tuples and dicts with marks."""
+    import numpy as np
+
+    match value:
+        case {"array": place, "dtype": dtype, "shape": shape}:
+            return np.frombuffer(plain[place], np.dtype(dtype)).reshape(shape).copy()
+        case {"tuple": values}:
+            return tuple(thawed(x, plain) for x in values)
+        case {"list": values}:
+            return [thawed(x, plain) for x in values]
+        case {"dict": pairs}:
+            return {thawed(k, plain): thawed(x, plain) for k, x in pairs}
+        case {"float": text}:
+            return float(text)
+        case {"np": text, "dtype": dtype}:
+            return np.frombuffer(bytes.fromhex(text), np.dtype(dtype))[0]
+    return value
+
+
+def answered(question, cells, plain, write):
+    """In the child: what the answer gives in each case."""
+    import numpy as np
+
+    from byhand.grade import run as runner
+
+    course = ModuleType("course")
+    if question["source"]:  # drivers, and inputs that hold functions
+        exec(compile(question["source"], "<course>", "exec"), vars(course))
+    about = SimpleNamespace(
+        id=question["id"], returns=tuple(question["returns"]), torch=question["torch"], seconds=question["seconds"],
+        drive=eval(question["drive"], vars(course)) if question["drive"] else None)
+    ready = []
+    for case in question["cases"]:
+        if case["make"]:
+            inputs = eval(case["make"], vars(course))(np.random.default_rng(int(case["seed"])))
+        else:
+            inputs = {name: thawed(x, plain) for name, x in case["inputs"].items()}
+        ready.append((case["place"], case["name"], inputs))
+    scope, problems = namespace(cells, question["name"])
+    answer = scope.get(question["name"])
+    write(frame({"question": question["id"], "loaded": answer is not None, "problems": problems[:5]}))
+    if answer is None:
+        return
+    end = len(ready)  # as `examine` has it: after a case that is late only those that stand before it count
+    for place, name, inputs in ready:
+        if place < end:
+            result = runner.run(answer, inputs, about)
+            end = place if result.kind == "late" else end
+            write(packed(result, question["id"], name))
+
+
+def watched(child, pipe, seconds):
+    """What a child writes until it ends, is late, or writes too much; then nothing of it is left."""
+    parts, size, until, end = [], 0, time.monotonic() + seconds, "ended"
+    while True:
+        ready, _, _ = select.select([pipe], [], [], max(0, until - time.monotonic()))
+        part = os.read(pipe, 1 << 16) if ready else None
+        if not part:
+            end = "ended" if ready else "late"
+            break
+        parts.append(part)
+        size += len(part)
+        if size > MOST:
+            end = "too much"
+            break
+    os.kill(child, signal.SIGKILL)
+    if CONFINED:  # everything in this namespace but this process: whatever the child has started
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except OSError:
+            pass
+    _, status = os.waitpid(child, 0)
+    while True:  # what else it has started
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+    return b"".join(parts), end, os.waitstatus_to_exitcode(status)
+
+
+def main():
+    if not CONFINED:
+        sys.exit("worker: to be run by the sandbox alone")
+    out = int(os.environ.pop("RESULT_FD"))
+    sys.path.insert(0, "/job")
+    with open("/job/request.json", encoding="utf-8") as file:
+        request = json.load(file)
+    with open("/job/inputs.bin", "rb") as file:
+        plain = [file.read(size) for size in request["inputs"]]
+    import numpy  # noqa: F401  once, for all children
+
+    if any(question["torch"] for question in request["questions"]):
+        import torch
+
+        torch.set_num_threads(1)
+    for question in request["questions"]:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.close(reading)
+                os.close(out)
+                quiet = os.open(os.devnull, os.O_RDWR)
+                for number in (0, 1, 2):
+                    os.dup2(quiet, number)
+
+                def write(data, writing=writing):
+                    while data:
+                        data = data[os.write(writing, data):]
+
+                answered(question, request["cells"], plain, write)
+            finally:
+                os._exit(0)
+        os.close(writing)
+        seconds = request["load"] + question["seconds"] * (2 + len(question["cases"]) / 2)
+        data, end, code = watched(child, reading, seconds)
+        os.close(reading)
+        head = frame({"of": question["id"], "end": end, "code": code}, [data])
+        while head:
+            head = head[os.write(out, head):]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+# ruff: noqa: E501
+"""Submissions that mean harm, or had an accident: what each is due, and what its writer should hear.
+
+Each is an honest answer to three questions of set 04, with something done to it. Bounded, so that a failure harms
+nothing: what deletes or writes does so in the folder MARK alone, memory and children are few, loops are ended by the
+limit of the sandbox.
+"""
+
+import json
+from typing import NamedTuple
+
+MARK = "/tmp/hostile-scratch"  # made by the test outside the sandbox; nobody else's
+FULL = {"04.1": 3, "04.2": 2, "04.6": 2}
+
+HEAD = "import numpy as np\nfrom byhand.grade import check, hint\n"
+A = '''
+def attention(Q, K, V, mask=None):
+    S = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    allowed = np.broadcast_to(True if mask is None else mask, S.shape)
+    highest = np.where(allowed, S, -np.inf).max(axis=-1, keepdims=True)
+    E = np.where(allowed, np.exp(np.where(allowed, S - highest, 0.0)), 0.0)
+    total = E.sum(axis=-1, keepdims=True)
+    W = np.divide(E, total, out=np.zeros_like(E), where=total > 0)
+    return W @ V, W
+'''
+B = '''
+def softmax_vjp(dA, A):
+    return A * (dA - (A * dA).sum(axis=-1, keepdims=True))
+'''
+C = '''
+def related_score(d_k, rho, fourth):
+    return rho * np.sqrt(d_k), 1 + rho**2 * (fourth - 2)
+'''
+
+
+class Attack(NamedTuple):
+    name: str
+    kind: str  # the line of the list that it belongs to
+    data: bytes
+    due: dict  # points by question
+    says: str = ""  # in the text of some question, or in the notes
+    suffix: str = ".ipynb"
+
+
+def notebook(*cells, **extra):
+    listed = [{"cell_type": "code", "id": f"c{i}", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+              for i, text in enumerate(cells)]
+    return json.dumps({"cells": listed, "metadata": {}, "nbformat": 4, "nbformat_minor": 5} | extra).encode()
+
+
+def without(*lost):
+    return FULL | dict.fromkeys(lost, 0)
+
+
+def body(function, code):
+    """The honest function with some lines at the beginning of its body."""
+    head, _, rest = function.strip("\n").partition("\n")
+    return "\n" + head + "\n" + "".join(f"    {line}\n" for line in code.strip("\n").splitlines()) + rest + "\n"
+
+
+def attack(name, kind, *cells, due=FULL, says="", **extra):
+    return Attack(name, kind, notebook(*cells, **extra), dict(due), says)
+
+
+IN_A = [  # what the first answer does before it computes anything; it loses its own points at most
+    ("a loop for ever", "loop", "while True:\n    pass", "stopped"),
+    ("a loop that swallows every exception", "loop", "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", "stopped"),
+    ("a loop deaf to signals", "loop", "import signal\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):\n    signal.signal(s, signal.SIG_IGN)\nwhile True:\n    pass", "stopped"),
+    ("a sleep", "loop", "import time\ntime.sleep(1000)", "stopped"),
+    ("a recursion with the limit raised", "recursion", "import sys\nsys.setrecursionlimit(10**7)\ndef f(n):\n    return f(n + 1) + 1\nf(0)", ""),
+    ("three gigabytes", "memory", "x = np.ones(3 * 2**27)\nx += 1", ""),
+    ("fifty children", "processes", "import os, time\nfor _ in range(50):\n    if os.fork() == 0:\n        time.sleep(60)\n        os._exit(0)\ntime.sleep(60)", ""),
+    ("a scratch folder filled", "disk", "for i in range(100):\n    open(f'/tmp/{i}', 'wb').write(bytes(2**20))", ""),
+    ("a sparse file of two gigabytes", "disk", "with open('/tmp/sparse', 'wb') as file:\n    file.truncate(2 * 2**30)\n    file.seek(2 * 2**30 - 1)\n    file.write(b'x')", ""),
+    ("a result of a gigabyte", "memory", "return np.ones((2**27,)), np.ones((2, 2))", ""),
+    ("the process ended at once", "exit", "import os\nos._exit(0)", "ended in the middle"),
+    ("sys.exit", "exit", "import sys\nsys.exit('full marks')", ""),
+    ("a segmentation fault", "exit", "import ctypes\nctypes.string_at(0)", "ended in the middle"),
+    ("input()", "exit", "input()", ""),
+    ("an object equal to everything", "forgery", "class All:\n    __array_priority__ = 1e9\n    def __eq__(self, other):\n        return True\n    def __array__(self, *a, **k):\n        return np.zeros(1)\nreturn All(), All()", ""),
+    ("an array that lies about its shape", "forgery", "class Liar(np.ndarray):\n    shape = property(lambda self: Q.shape)\nreturn np.zeros(3).view(Liar), np.zeros(3).view(Liar)", ""),
+    ("arrays of objects, to be unpickled", "forgery", "class Boom:\n    def __reduce__(self):\n        return (print, ('unpickled',))\nreturn np.array([Boom()], object), np.array([Boom()], object)", ""),
+    ("forged results in every open file", "forgery", "import os, json, struct\nh = json.dumps({'question': '04.1', 'case': 'values', 'kind': 'ok', 'text': '', 'changed': [], 'events': [], 'arrays': [], 'sizes': []}).encode()\nfor fd in range(3, 128):\n    try:\n        os.write(fd, struct.pack('>I', len(h)) + h)\n    except OSError:\n        pass\nreturn np.zeros(2), np.zeros(2)", ""),
+    ("garbage in every open file", "forgery", "import os\nfor fd in range(3, 128):\n    try:\n        os.write(fd, b'\\xff' * 4096)\n    except OSError:\n        pass\nos._exit(0)", ""),
+    ("stack frames searched for what is expected", "forgery", "import sys, gc\nfound = [x for x in gc.get_objects() if isinstance(x, dict) and 'expected' in x]\nf = sys._getframe()\nwhile f:\n    found += [v for k, v in f.f_locals.items() if 'expected' in k or 'points' in k]\n    f = f.f_back\nif not found:\n    raise RuntimeError('nothing found')\nreturn found[0]", "nothing found"),
+    ("solutions read from the disk", "forgery", "import pathlib\nfound = [p for p in map(pathlib.Path, ('/job', '/home', '/tmp')) if p.exists() for p in p.rglob('*') if 'reference' in p.name or 'expected' in p.name or 'mutants' in p.name]\nif not found:\n    raise RuntimeError('nothing found')\nreturn found", "nothing found"),
+    ("the library imported from where it is installed", "forgery", "from byhand.grade.reference.s04_attention import attention as right\nreturn right(Q, K, V, mask)", "not allow"),
+    ("the checker patched", "forgery", "import byhand.grade.run as r\nr._collect = lambda *a: r.Result('ok', ())\nreturn np.zeros(2), np.zeros(2)", "not allow"),
+    ("the network", "harm", "import socket\nfor port in (22, 80, 443, 8888):\n    s = socket.socket()\n    s.settimeout(1)\n    assert s.connect_ex(('127.0.0.1', port)), 'connected'\nsocket.getaddrinfo('example.org', 80)", ""),
+    ("files of the course deleted", "harm", f"import shutil\nshutil.rmtree('{MARK}')", ""),
+    ("a start-up file planted", "harm", f"import pathlib\npathlib.Path('{MARK}/.bashrc').write_text('echo planted')", ""),
+    ("its own job folder written over", "harm", "open('/job/worker.py', 'w').write('')", "Read-only"),
+    ("the limits lifted", "memory", "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (-1, -1))\nx = np.ones(2**28)", ""),
+    ("the worker killed", "processes", "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(1)", ""),
+]
+STAYS = [  # what may stand around honest answers: it costs nothing
+    ("a scratch cell that raises", "exit", "1 / 0"),
+    ("a scratch cell that loops", "loop", "while True:\n    pass"),
+    ("two hundred megabytes printed", "output", "for _ in range(200):\n    print('x' * 2**20)"),
+    ("messages on stderr", "output", "import sys\nprint('warning', file=sys.stderr)"),
+    ("np.allclose patched", "forgery", "np.allclose = lambda *a, **k: True\nnp.testing.assert_allclose = lambda *a, **k: None"),
+    ("a magic and a shell", "accident", "%matplotlib inline\n!rm -rf " + MARK + "\n?np.linalg"),
+    ("a cell of another language", "accident", "%%bash\nrm -rf " + MARK),
+    ("an input transformer of IPython", "forgery", "get_ipython().input_transformers_cleanup.append(lambda lines: ['check = lambda *a: 99'])"),
+    ("a syntax error in a cell between", "accident", "def half(:\n    return"),
+    ("a module that is not there", "accident", "import tensorflow_of_mine as tf"),
+]
+
+ATTACKS = [
+    *(attack(name, kind, HEAD, body(A, code), B, C, due=without("04.1"), says=says) for name, kind, code, says in IN_A),
+    *(attack(name, kind, HEAD, A, code, B, C) for name, kind, code in STAYS),
+    attack("a loop in the last answer", "loop", HEAD, A, B, body(C, "while True:\n    pass"), due=without("04.6"), says="stopped"),
+    attack("a loop in an assignment that nothing needs", "loop", HEAD, A, B, C, "x = [0 for _ in iter(int, 1)]"),
+    attack("a loop in an assignment that one answer needs", "loop", HEAD, A, "x = next(i for i in iter(int, 1) if i)\n", body(B, "x"), C, due=without("04.2"), says="stopped"),
+    attack("modules named as ours beside it", "forgery", HEAD, "import sys, types\nfake = types.ModuleType('numpy')\nfake.array = lambda *a: a\nsys.modules['numpy'] = fake", A, B, C),
+    attack("an input changed in place", "accident", HEAD, A, "\ndef softmax_vjp(dA, A):\n    dA -= (A * dA).sum(axis=-1, keepdims=True)\n    dA *= A\n    return dA\n", C, due=without("04.2"), says="in place"),
+    attack("nothing attempted", "accident", HEAD, "def attention(Q, K, V, mask=None):\n    ...\n", "def softmax_vjp(dA, A):\n    return None\n", "def related_score(d_k, rho, fourth):\n    pass\n", due=dict.fromkeys(FULL, 0), says="not attempted"),
+    attack("torch for NumPy", "forgery", HEAD, "import torch as np2", "\ndef attention(Q, K, V, mask=None):\n    q, k, v = (np2.tensor(x) for x in (Q, K, V))\n    w = np2.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\n    return (w @ v).numpy(), w.numpy()\n", B, C, due=without("04.1"), says="torch"),
+    attack("ids and metadata lost, an unknown kernel", "accident", HEAD, A, B, C, metadata={"kernelspec": {"name": "no-such"}}, nbformat_minor=0),
+    attack("a helper in another cell", "accident", HEAD, "def rowsum(x):\n    return x.sum(axis=-1, keepdims=True)\n", A, "\ndef softmax_vjp(dA, A):\n    return A * (dA - rowsum(A * dA))\n", C),
+    attack("a helper that is broken", "accident", HEAD, "def rowsum(x:\n    return x\n", A, "\ndef softmax_vjp(dA, A):\n    return A * (dA - rowsum(A * dA))\n", C, due=without("04.2"), says="rowsum"),
+    Attack("half a file", "accident", notebook(HEAD, A, B, C)[:-40], {}, "not a whole notebook"),
+    Attack("thirty megabytes of noise", "accident", bytes(range(256)) * 120_000, {}, "larger than 5 MB"),
+    Attack("not UTF-8", "accident", b"\xff\xfe\x00" * 1000, {}, "UTF-8"),
+    Attack("a list for a notebook", "accident", b"[1, 2, 3]", {}, "not a whole notebook"),
+    Attack("a tower of brackets", "accident", b"[" * 200_000, {}, "not a whole notebook"),
+    attack("a tower of brackets in a cell", "accident", HEAD, A, B, C, "x = " + "(" * 5000),
+]
