@@ -128,8 +128,11 @@ def _once(submission, asked, blobs, confine) -> bytes:
     most = sandbox.Limits(seconds=seconds + 30, data=(2 if torch else 1) << 30)
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         job = Path(folder) / "job"
-        _write_job(job, asked | {"cells": submission.cells}, blobs)
-        return confine(job, most).data
+        _write_job(job)
+        for question in asked["questions"]:  # an answer cannot know which case it meets
+            random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
+        text = json.dumps(asked | {"cells": submission.cells}).encode()
+        return confine(job, most, struct.pack(">I", len(text)) + text + b"".join(blobs)).data
 
 
 def _of_question(question, head, data):
@@ -178,9 +181,9 @@ def _result(header, blobs, question) -> Result | None:
             if "text" in x:
                 arrays.append(str(x["text"])[:500])
                 continue
-            dtype, shape = np.dtype(str(x["dtype"])), tuple(int(n) for n in x["shape"])
+            dtype, shape = np.dtype(str(x["dtype"])), tuple(x["shape"])
             blob = waiting.pop(0)
-            if dtype.char not in ARRAYS or len(shape) > 32 or any(n < 0 for n in shape):
+            if dtype.char not in ARRAYS or len(shape) > 32 or any(type(n) is not int or n < 0 for n in shape):
                 return None
             count = 1
             for n in shape:
@@ -199,8 +202,8 @@ def _result(header, blobs, question) -> Result | None:
         return None
 
 
-def _write_job(job: Path, asked: dict, blobs) -> None:
-    """The folder that the sandbox sees: the request, and of byhand what runs an answer, nothing else."""
+def _write_job(job: Path) -> None:
+    """The folder that the sandbox sees: of byhand what runs an answer, nothing else."""
     package = job / "byhand" / "grade"
     package.mkdir(parents=True)
     (job / "byhand" / "__init__.py").write_text("")
@@ -209,9 +212,5 @@ def _write_job(job: Path, asked: dict, blobs) -> None:
     for module in (form, limits, model, run):
         shutil.copy(module.__file__, package)
     shutil.copy(worker.__file__, job / "worker.py")
-    (job / "inputs.bin").write_bytes(b"".join(blobs))
-    for question in asked["questions"]:  # an answer cannot know which case it meets
-        random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
-    (job / "request.json").write_text(json.dumps(asked))
     for path in (job, job / "byhand", package):
         path.chmod(0o755)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ def python_folders() -> list[str]:
     return sorted(folder for folder in folders if not folder.startswith("/usr/") and folder != "/usr")
 
 
-def command(job: Path, pipe: int, limits: Limits, root: bool | None = None) -> list[str]:
+def command(job: Path, pipe: int, given: int, limits: Limits, root: bool | None = None) -> list[str]:
     """bwrap … python /job/worker.py, for root or for anybody; `job` is mounted as /job, to be read alone."""
     bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
     if not bwrap or not prlimit:
@@ -74,7 +75,7 @@ def command(job: Path, pipe: int, limits: Limits, root: bool | None = None) -> l
         line += ["--ro-bind", folder, folder]
     line += ["--proc", "/proc", "--dev", "/dev", "--size", str(MEGABYTE), "--perms", "1777", "--tmpfs", "/dev/shm",
              "--ro-bind", str(job), "/job", "--remount-ro", "/", "--chdir", "/tmp", "--clearenv"]
-    settings = {"HOME": "/tmp", "PATH": "/usr/bin", "LANG": "C.UTF-8", "RESULT_FD": str(pipe),
+    settings = {"HOME": "/tmp", "PATH": "/usr/bin", "LANG": "C.UTF-8", "RESULT_FD": str(pipe), "GIVEN_FD": str(given),
                 "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"} | dict.fromkeys(THREADS, "1")
     line += [word for name, value in settings.items() for word in ("--setenv", name, value)]
     line += ["--"]
@@ -87,16 +88,22 @@ def command(job: Path, pipe: int, limits: Limits, root: bool | None = None) -> l
     return [*line, sys.executable, "-I", "/job/worker.py"]
 
 
-def confined(job: Path, limits: Limits = Limits(), root: bool | None = None) -> Ran:  # noqa: B008  frozen
+def confined(job: Path, limits: Limits = Limits(), given: bytes = b"", root: bool | None = None) -> Ran:  # noqa: B008
     """Run /job/worker.py of this folder, and give what it wrote into the pipe whose number is in RESULT_FD.
+
+    It reads `given` from GIVEN_FD, a file without a name: once closed, nothing in the sandbox can read it again.
 
     Raises SandboxError if there is no sandbox. At the limit of time or of size everything in it is killed.
     """
     reading, writing = os.pipe()
     begun = time.monotonic()
     try:
-        process = subprocess.Popen(command(job, writing, limits, root), pass_fds=(writing,), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+        with tempfile.TemporaryFile() as file:
+            file.write(given)
+            file.seek(0)
+            process = subprocess.Popen(
+                command(job, writing, file.fileno(), limits, root), pass_fds=(writing, file.fileno()),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     except BaseException:
         os.close(reading)
         raise

@@ -1,10 +1,12 @@
 """What runs inside the sandbox: a learner's code, one child a question. It knows no expected value.
 
-/job has request.json (the cells, and for each question what to call with which inputs) and the few files of byhand that
-run an answer. Into the pipe RESULT_FD goes one frame a case: 4 bytes of length, JSON, and the arrays' bytes behind it.
+From GIVEN_FD comes what is asked (the cells, and for each question what to call with which inputs); /job has the few
+files of byhand that run an answer. Into the pipe RESULT_FD goes one frame a case: 4 bytes of length, JSON, and the
+arrays' bytes behind it.
 """
 
 import ast
+import gc
 import json
 import linecache
 import os
@@ -122,9 +124,13 @@ def answered(question, cells, plain, write):
         else:
             inputs = {name: thawed(x, plain) for name, x in case["inputs"].items()}
         ready.append((case["place"], case["name"], inputs))
-    scope, problems = namespace(cells, question["name"])
-    answer = scope.get(question["name"])
-    write(frame({"question": question["id"], "loaded": answer is not None, "problems": problems[:5]}))
+    asked, name = question["id"], question["name"]
+    forget(vars(course), [about.drive, *(x for _, _, inputs in ready for x in inputs.values())])
+    plain.clear()
+    question.clear()
+    scope, problems = namespace(cells, name)
+    answer = scope.get(name)
+    write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5]}))
     if answer is None:
         return
     end = len(ready)  # as `examine` has it: after a case that is late only those that stand before it count
@@ -132,7 +138,36 @@ def answered(question, cells, plain, write):
         if place < end:
             result = runner.run(answer, inputs, about)
             end = place if result.kind == "late" else end
-            write(packed(result, question["id"], name))
+            write(packed(result, asked, name))
+
+
+def forget(scope, kept):
+    """Leave of the course's own names what the functions among `kept` use: no list of faults, no other input."""
+    waiting, names, seen = list(kept), {"__builtins__", "__name__"}, set()
+    while waiting:
+        x = waiting.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        waiting += x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
+        for code in _codes(getattr(x, "__code__", None)):
+            more = {name for name in code.co_names if name in scope} - names
+            names |= more
+            waiting += [scope[name] for name in more]
+        waiting += [cell.cell_contents for cell in getattr(x, "__closure__", None) or ()]
+        waiting += getattr(x, "__defaults__", None) or ()
+        waiting += vars(x).values() if isinstance(x, type) else ()
+    for name in set(scope) - names:
+        del scope[name]
+    gc.collect()
+
+
+def _codes(code):
+    if code is not None:
+        yield code
+        for const in code.co_consts:
+            if hasattr(const, "co_names"):
+                yield from _codes(const)
 
 
 def watched(child, pipe, seconds):
@@ -169,9 +204,9 @@ def main():
         sys.exit("worker: to be run by the sandbox alone")
     out = int(os.environ.pop("RESULT_FD"))
     sys.path.insert(0, "/job")
-    with open("/job/request.json", encoding="utf-8") as file:
-        request = json.load(file)
-    with open("/job/inputs.bin", "rb") as file:
+    with open(int(os.environ.pop("GIVEN_FD")), "rb") as file:  # read once, and closed before anything forks
+        (length,) = struct.unpack(">I", file.read(4))
+        request = json.loads(file.read(length))
         plain = [file.read(size) for size in request["inputs"]]
     import numpy  # noqa: F401  once, for all children
 
@@ -179,7 +214,8 @@ def main():
         import torch
 
         torch.set_num_threads(1)
-    for question in request["questions"]:
+    questions = request.pop("questions")
+    for question in questions:
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
@@ -194,7 +230,12 @@ def main():
                     while data:
                         data = data[os.write(writing, data):]
 
-                answered(question, request["cells"], plain, write)
+                cells = request["cells"]
+                request.clear()
+                for other in questions:
+                    if other is not question:
+                        other.clear()
+                answered(question, cells, plain, write)
             finally:
                 os._exit(0)
         os.close(writing)
