@@ -120,15 +120,15 @@ class _Source:
                 wanted.add(name)
                 waiting += _used(self.named[name])
         kept = [node for node in self.tree.body if set(_defined(node)) & wanted]
-        kept = [_absolute(node) for node in kept]
+        kept = [_Absolute().visit(ast.parse(ast.unparse(node))) for node in kept]
         return "\n".join(ast.unparse(node) for node in kept)
 
 
-def _absolute(node):
-    """`from ...model import WrongAnswer` as the worker finds it."""
-    if isinstance(node, ast.ImportFrom) and node.level:
-        return ast.ImportFrom(f"byhand.grade.{node.module}", node.names, 0)
-    return node
+class _Absolute(ast.NodeTransformer):
+    """`from ...model import WrongAnswer`, wherever it stands, as the worker finds it."""
+
+    def visit_ImportFrom(self, node):
+        return ast.ImportFrom(f"byhand.grade.{node.module}", node.names, 0) if node.level else node
 
 
 def _used(node) -> list[str]:
