@@ -66,13 +66,12 @@ def two_pictures(h, w, patch):
 
 
 def rollout(layers, shares):
-    """How much of each input row each output row holds, and where the class
-    token got its own from.
+    """How much of each input row each output row holds, and what the class
+    token, row 0, got from the others.
 
     layers (L, *B, H, n, n): the weights of each layer, first layer first;
     shares (L,): what goes past attention in each.  Returns R (*B, n, n), and
-    the name-giving row 0 without the class token itself, scaled to sum to one,
-    (*B, n - 1).
+    its row 0 without the first entry, scaled to sum to one, (*B, n - 1).
     """
     ...
 
