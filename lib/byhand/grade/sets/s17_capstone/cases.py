@@ -50,6 +50,8 @@ def padded(B, n, V, full=False, single=False):
             lengths[0] = 1
         else:
             lengths[-1] = n
+        if lengths.sum() == B * (n - 1):  # else two ways of counting would agree by chance
+            lengths[0] = 2
         ids = rng.integers(1, V, size=(B, n))
         ids[np.arange(n) >= lengths[:, None]] = 0
         return {"logits": 2 * rng.normal(size=(B, n, V)), "ids": ids, "lengths": lengths}
@@ -61,8 +63,8 @@ def lion(n, d, decay):
     def make(rng):
         # Some entries where the running mean and the gradient disagree, so that the order of the two lines is seen.
         m = rng.normal(size=(n, d))
-        g = -m * rng.uniform(8.3, 9.6, size=(n, d))
-        g[0] = -8.6 * m[0]
+        g = -m * rng.choice([0.5, 4.0, 8.5, 8.7, 9.4, 12.0], size=(n, d))
+        g[0, :3], g[1, :3] = (-8.6, -8.6, -0.05) * m[0, :3], (-4.0, -0.5, -12.0) * m[1, :3]
         return {"theta": rng.normal(size=(n, d)), "g": g, "m": m, "lr": 0.03, "decay": decay}
 
     return make
@@ -149,7 +151,7 @@ def a_model(kind, V, seed):
 
 def probed(kind, B, n, V):
     def make(rng):
-        ids = rng.integers(V - 2, size=(B, n))  # the rare words are not among them
+        ids = rng.integers(V // 2, size=(B, n))  # no rare word is among them, nor next to them
         return {"ids": ids, "V": V, "kind": kind, "seed": int(rng.integers(10**6))}
 
     return make

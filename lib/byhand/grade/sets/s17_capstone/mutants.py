@@ -17,17 +17,20 @@ def _softmax(S, axis=-1):
 
 
 def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=lambda G, N, dY: G * N, power=1,
-          dg=lambda dY, N, X, g: (dY * N).sum(axis=0), center=False, outside=False):
+          dg=lambda dY, N, X, g: (dY * N).sum(axis=0), center=False, outside=False, size="rms", wide=False,
+          again=False, axis=-1, late=False, plus=False):
     def function(dY, X, g):
-        d = X.shape[-1]
-        r = np.sqrt((X * X).mean(axis=-1, keepdims=True) + 1e-6)
+        r = {"rms": (X * X).mean(axis=-1, keepdims=True), "std": X.var(axis=-1, keepdims=True),
+             "length": (X * X).sum(axis=-1, keepdims=True)}[size]
+        r = np.sqrt(r + 1e-6)
         N = X / r
         G = dY if outside else dY * gain(g)
         inner = of(G, N, dY)
-        inner = inner.sum(axis=-1, keepdims=True) / (d if mean == "mean" else 1)
-        dX = G - along * N * inner - (G.mean(axis=-1, keepdims=True) if center else 0)
-        dX = dX / r**power * (gain(g) if outside else 1)
-        return N * out(g), dX, dg(dY, N, X, g)
+        inner = inner.sum(axis=axis, keepdims=True) / (X.shape[axis] if mean == "mean" else 1)
+        dX = G - along * (X * r if wide else N) * inner - (G.mean(axis=-1, keepdims=True) if center else 0)
+        dX = G / r - N * inner if late else dX
+        dX = dX / (1 if late else r**power) * (gain(g) if outside or again else 1)
+        return N + g if plus else N * out(g), dX, dg(dY, N, X, g)
 
     return function
 
@@ -129,17 +132,105 @@ GAINS = (
         "6.3",
         ("the gain",),
     ),
+    Mutant(
+        "standard deviation",
+        _gain(size="std"),
+        "You divide by the standard deviation, which subtracts the mean first; RMSNorm divides by the root of the "
+        "mean square and subtracts nothing.",
+        "6.7",
+        ("the output", *BACK),
+    ),
+    Mutant(
+        "length",
+        _gain(size="length"),
+        "You divide by the length, the root of a sum of squares; the norm has the root of their mean.",
+        "6.7",
+        ("the output", *BACK),
+    ),
+    Mutant(
+        "gain twice",
+        _gain(gain=lambda g: (1 + g) ** 2),
+        "dY meets the gain twice on its way back; it met it once on its way there.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "gain in one term alone",
+        _gain(of=lambda G, N, dY: (G - dY) * N),
+        "The first term has the gain 1 + g, the mean has g: both are made of the same G.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "rows for normalised rows",
+        _gain(wide=True, of=lambda G, N, dY: G * N),
+        "The term along N is made with X: the normalised row N = X / r belongs in both of its places.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "dg over the features",
+        _gain(dg=lambda dY, N, X, g: np.resize((dY * N).sum(axis=-1), g.shape)),
+        "dg is summed along the rows; a gain belongs to a feature, and all tokens have used it.",
+        "6.3",
+        ("the gain",),
+    ),
+    Mutant(
+        "gain at both ends",
+        _gain(again=True),
+        "dX is multiplied by the gain once more at the end: G has it already.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "mean over the tokens",
+        _gain(axis=0),
+        "The mean along N is taken over the tokens; each row is normalised by itself, so it runs over the features.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "gain of the wrong sign",
+        _gain(gain=lambda g: 1 - g),
+        "dY meets 1 − g on its way back; it met 1 + g on its way there.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "dg as a product",
+        _gain(dg=lambda dY, N, X, g: (dY * N * g).sum(axis=0)),
+        "dg has a factor g: Y is N times 1 + g, and its derivative by g is N.",
+        "6.3",
+        ("the gain",),
+    ),
+    Mutant(
+        "term along N not divided",
+        _gain(late=True),
+        "Only the first term is divided by r; the term along N is divided too.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "gain added",
+        _gain(plus=True),
+        "The gain is added to the rows; they are multiplied by 1 + g.",
+        "17.1",
+        ("the output",),
+    ),
 )
 
 # 17.2
 
 
-def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False, fill=None):
+def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False, fill=None, turned=False,
+             order=False, same=False):
     def function(Q, K, V):
         B, H, n, k = Q.shape
         times = H // K.shape[1]
         if share == "repeat":
             K, V = np.repeat(K, times, axis=1), np.repeat(V, times, axis=1)
+        elif share == "turned":
+            K, V = np.repeat(K[:, ::-1], times, axis=1), np.repeat(V[:, ::-1], times, axis=1)
         elif share == "tile":
             K, V = np.tile(K, (1, times, 1, 1)), np.tile(V, (1, times, 1, 1))
         elif share == "keys tiled":
@@ -148,10 +239,15 @@ def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False,
             K, V = np.repeat(K, times, axis=1), np.tile(V, (1, times, 1, 1))
         else:
             K, V = np.repeat(K[:, :1], H, axis=1), np.repeat(V[:, :1], H, axis=1)
-        S = Q @ K.mT * {"k": k**-0.5, "all": (H * k) ** -0.5, "1": 1.0, "k k": 1 / k}[scale]
+        S = Q @ K.mT * {"k": k**-0.5, "all": (H * k) ** -0.5, "1": 1.0, "k k": 1 / k, "up": k**0.5,
+                        "heads": H**-0.5}[scale]
         may = np.tri(n, k=mask, dtype=bool) if mask < 9 else np.ones((n, n), bool)
-        A = np.where(may, _softmax(S, axis), 0) if late else _softmax(np.where(may, S, fill or -np.inf), axis)
-        Z = A @ V
+        may = may.T if turned else may
+        A = np.where(may, _softmax(S, axis), 0) if late else _softmax(np.where(may, S,
+            -np.inf if fill is None else fill), axis)
+        Z = A @ (K if share == "repeat" and same else V)
+        if order:
+            return Z.transpose(0, 2, 3, 1).reshape(B, n, H * k)
         return (Z.swapaxes(1, 2) if merge else Z).reshape(B, n, H * k)
 
     return function
@@ -239,15 +335,72 @@ GROUPED = (
         "4.4",
         EACH,
     ),
+    Mutant(
+        "the future alone",
+        _grouped(turned=True),
+        "The mask is turned over: each place sees itself and what comes after it.",
+        "8.2",
+        EACH,
+    ),
+    Mutant(
+        "features before heads",
+        _grouped(order=True),
+        "The numbers of a row stand in another order: all of head 0 first, then all of head 1. Yours has feature 0 "
+        "of every head first.",
+        "5.3",
+        EACH,
+    ),
+    Mutant(
+        "scores of zero",
+        _grouped(fill=0.0),
+        "Masked scores are set to 0, and e⁰ is 1: they keep weight. They have to be −∞.",
+        "8.3",
+        EACH,
+    ),
+    Mutant(
+        "softmax over the queries",
+        _grouped(axis=-2),
+        "The softmax runs over the queries; a row of weights, over the keys, must sum to one.",
+        "4.5",
+        EACH,
+    ),
+    Mutant(
+        "groups from the other end",
+        _grouped("turned"),
+        "Groups are read from the other end: head 0 reads the last.",
+        "5.8",
+        EACH,
+    ),
+    Mutant(
+        "times the root",
+        _grouped(scale="up"),
+        "The scores are multiplied by √k: they are divided.",
+        "4.4",
+        EACH,
+    ),
+    Mutant(
+        "scale of the heads",
+        _grouped(scale="heads"),
+        "The scores are divided by the root of the number of heads; it is the width k of a head.",
+        "4.4",
+        EACH,
+    ),
+    Mutant(
+        "keys for values",
+        _grouped(same=True),
+        "The weights bring keys, not values.",
+        "4.1",
+        EACH,
+    ),
 )
 
 # 17.3
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1):
+            cap=True, outer=1.0, axis=-1, width="k"):
     def function(dO, Q, K, V, c):
-        s = 1 / np.sqrt(Q.shape[-1])
+        s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
         t = np.tanh(U / c)
         A = _softmax(c * t if cap else U)
@@ -342,19 +495,84 @@ CAPPED = (
         "17.1",
         (*SCORES, "dV"),
     ),
+    Mutant(
+        "one c too few",
+        _capped(slope=lambda t, c: 1 - c * t * t),
+        "You divide the square by c once. S = c tanh, so tanh² = S² / c².",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "width of the values",
+        _capped(width="v"),
+        "The scores are divided by the root of the width of V; the width that counts is that of queries and keys.",
+        "4.4",
+        (*SCORES, "dV"),
+    ),
+    Mutant(
+        "scale k",
+        _capped(width="all"),
+        "The scores are divided by k, not by its root.",
+        "4.4",
+        (*SCORES, "dV"),
+    ),
+    Mutant(
+        "slope as a root",
+        _capped(slope=lambda t, c: np.sqrt(1 - t * t)),
+        "The slope of tanh is 1 − tanh² itself, not its root.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "tanh of the capped score",
+        _capped(slope=lambda t, c: 1 - np.tanh(c * t) ** 2),
+        "You take the tanh of S, which is a tanh already, times c: the square that belongs here is (S / c)².",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "divided by the slope",
+        _capped(slope=lambda t, c: 1 / (1 - t * t)),
+        "The slope of the cap multiplies; you divide by it.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "slope with a plus",
+        _capped(slope=lambda t, c: 1 + t * t),
+        "The slope of tanh is 1 − tanh², with a minus: a cap makes slopes smaller.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "slope of the sine",
+        _capped(slope=lambda t, c: -(1 - t * t)),
+        "dQ and dK have the wrong sign.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "slope without the square",
+        _capped(slope=lambda t, c: 1 - np.abs(t)),
+        "The slope of tanh is 1 − tanh²: the square is missing.",
+        "17.1",
+        SCORES,
+    ),
 )
 
 # 17.4
 
 
-def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, H_of=None):
+def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whole=False):
     def function(dZ, ids, E):
         n = len(ids)
         count = np.arange(1, n + 1)[:, None]
+        back_count = np.full((n, 1), n) if whole else count
         X = E[ids]
         H = {"mean": np.cumsum(X, axis=0) / count, "rows": X, "sum": np.cumsum(X, axis=0)}[forward]
-        dH = dZ @ E / (count if each else 1)
+        dH = dZ @ E / (back_count if each else 1)
         dX = {"sum": np.cumsum(dH[::-1], axis=0)[::-1], "own": dH, "before": np.cumsum(dH, axis=0),
+              "turned": np.cumsum(dH[::-1], axis=0),
               "later": np.cumsum(dH[::-1], axis=0)[::-1] - dH,
               "after": np.cumsum((dZ @ E)[::-1], axis=0)[::-1] / count}[back]
         dE = dZ.T @ H if scores else np.zeros_like(E)
@@ -364,6 +582,12 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, H_of
             dE[ids] += dX
         elif lookup == "set":
             dE[ids] = dX
+        elif lookup == "mean":
+            for word in np.unique(ids):
+                dE[word] += dX[ids == word].mean(axis=0)
+        elif lookup == "first":
+            for word in np.unique(ids):
+                dE[word] += dX[ids == word][0]
         return dE
 
     return function
@@ -451,12 +675,41 @@ TIED = (
         "17.1",
         ALL_TIED,
     ),
+    Mutant(
+        "divided by all",
+        _tied(whole=True),
+        "On the way back every row is divided by the length of the whole text; row t is a mean of t + 1 rows.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "mean of the repeats",
+        _tied("mean"),
+        "Of a word that comes several times you add the mean of its gradients: it gets their sum.",
+        "2.4",
+        ("repeats", "other sizes"),
+    ),
+    Mutant(
+        "first of the repeats",
+        _tied("first"),
+        "Of a word that comes several times you add the gradient of its first place alone.",
+        "2.4",
+        ("repeats", "other sizes"),
+    ),
+    Mutant(
+        "turned and not turned back",
+        _tied(back="turned"),
+        "The sum from the end is right, but its rows still stand from the end to the beginning: turn it back.",
+        "17.1",
+        ALL_TIED,
+    ),
 )
 
 # 17.5
 
 
-def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=True, sign=1, half=False):
+def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=True, sign=1, half=False, summed=False,
+            unit=1.0):
     def function(logits, ids, lengths):
         B, n, V = logits.shape
         if shift:
@@ -474,11 +727,14 @@ def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=Tr
             w = mask / (B * (n - 1))
         elif share == "batch":
             w = mask / B
+        elif share == "lengths":
+            w = mask / lengths.sum()
         else:
             w = mask * 1.0
-        L = -(np.log((P * Q).sum(axis=-1, keepdims=True)) * w).sum()
+        L = -(np.log((P * Q).sum(axis=-1, keepdims=True)) * w).sum() / unit
         d = np.zeros(logits.shape)
-        d[:, 1 if place == "back" else 0 :][:, : n - 1] = sign * (P - Q) * (w if grad_mask else w.max() * (w >= 0))
+        d[:, 1 if place == "back" else 0 :][:, : n - 1] = sign * (P - Q) * (
+            mask if summed else w if grad_mask else w.max() * (w >= 0))
         return L, d / (2 if half else 1)
 
     return function
@@ -567,22 +823,50 @@ PADDED = (
         "11.1",
         (*GRADS, "no padding"),
     ),
+    Mutant(
+        "divided by the tokens",
+        _padded(share="lengths"),
+        "You divide by the number of tokens. The first token of a text is not asked for, so there is one question "
+        "less for each text.",
+        "11.2",
+        (*LOSSES, "no padding"),
+    ),
+    Mutant(
+        "gradient of the sum",
+        _padded(summed=True),
+        "The loss is a mean, its gradient that of a sum: it lacks the division by the number of tokens that count.",
+        "11.2",
+        (*GRADS, "no padding"),
+    ),
+    Mutant(
+        "bits",
+        _padded(unit=np.log(2)),
+        "The loss is in bits, its gradient in nats: no logarithm to base 2 was asked for.",
+        "11.1",
+        ("the loss", "other sizes", "no padding", "a single token"),
+    ),
 )
 
 # 17.6
 
 
-def _lion(first="old", b=(0.9, 0.99), decay="step", sign=True, m_step=False, lr_once=True, up=False, g_decay=False):
+def _lion(first="old", b=(0.9, 0.99), decay="step", sign=True, m_step=False, up=False, g_decay=False, bare=False,
+          after=False, memory=""):
     def function(theta, g, m, lr, wd):
         if g_decay:
             g = g + wd * theta
         new = b[1] * m + (1 - b[1]) * g
-        u = b[0] * (new if first == "new" else m) + (1 - b[0]) * g
+        u = b[0] * (new if first == "new" else m) + (1 if bare else 1 - b[0]) * g
         step = np.sign(u) if sign else u
         if decay == "inside":
             step = np.sign(u + wd * theta)
-        move = step + (wd * theta if decay == "step" else 0)
+        move = step + (wd * theta if decay == "step" else -wd * theta if decay == "minus" else 0)
         move = lr * move + (wd * theta if decay == "bare" else 0)
+        if decay == "constant":
+            move = lr * step + lr * wd
+        if after:
+            move = lr * step + lr * wd * (theta - lr * step)
+        new = {"square": b[1] * m + (1 - b[1]) * g * g, "old": m}.get(memory, new)
         return theta + move if up else theta - move, (u if m_step else new)
 
     return function
@@ -655,6 +939,76 @@ LIONS = (
         "11.3",
         STEPS,
     ),
+    Mutant(
+        "weights that do not add up",
+        _lion(bare=True),
+        "In the direction the gradient has the weight 1; it is 1 − β₁, so that the two weights add up to one.",
+        "17.5",
+        STEPS,
+    ),
+    Mutant(
+        "sign of the gradient",
+        _lion(b=(0.0, 0.99)),
+        "The direction is the sign of the gradient alone: the old m has a part in it.",
+        "17.5",
+        STEPS,
+    ),
+    Mutant(
+        "decay after the step",
+        _lion(after=True),
+        "The decay acts on θ after the step; the formula has the old θ in both places.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "sign of what is remembered",
+        _lion(b=(1.0, 0.99)),
+        "The direction is the sign of the old m alone: the gradient has a part in it.",
+        "17.5",
+        ("the step", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "growing",
+        _lion(decay="minus"),
+        "The decay has the wrong sign: weights grow.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "memory of the newest",
+        _lion(b=(0.9, 0.01)),
+        "m keeps 0.01 of the old and takes 0.99 of the new: the weights are exchanged.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "direction of the newest",
+        _lion(b=(0.1, 0.99)),
+        "The direction has 0.1 of the old m and 0.9 of the gradient: the weights are exchanged.",
+        "17.5",
+        STEPS,
+    ),
+    Mutant(
+        "a constant decay",
+        _lion(decay="constant"),
+        "The same number is taken from every weight; decay takes a share of each.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "nothing remembered",
+        _lion(memory="old"),
+        "m comes back as it was: it takes a hundredth of the new gradient.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "squares remembered",
+        _lion(memory="square"),
+        "m remembers squares of gradients, as Adam's v does; Lion remembers the gradients.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
 )
 
 # 17.7
@@ -670,24 +1024,32 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
                 spots = spots - 1
             if place == "cut" and old:
                 spots = np.full(n, cut)
-            if place == "late" and old:
+            if place == "late" and old or place == "one":
                 spots = spots + 1
+            if place == "end":
+                spots = spots - len(P)
+            if place == "again" and old:
+                spots = spots - cut
+            if place == "last":
+                spots = np.full(n, old + n - 1)
             words = E[new]
-            X = words + P[spots]
+            X = words if place == "none" else words + P[spots]
             source = words if cached == "words" else X
-            more_K, more_V = source @ W_k, X @ W_v
+            more_K = source @ (W_q if mask == "turned" else W_k)
+            more_V = X if mask == "no values" else X @ W_v
             K, V = (more_K, more_V) if keys == "new" else (np.vstack([K, more_K]), np.vstack([V, more_V]))
             if keys == "prompt" and old >= cut:
                 seen_K, seen_V = K[: cut], V[: cut]
             else:
                 seen_K, seen_V = K, V
-            S = X @ W_q @ seen_K.T / (np.sqrt(d) if scale else 1)
+            S = X @ (W_k if mask == "turned" else W_q) @ seen_K.T / (np.sqrt(len(ids)) if scale == "n"
+                     else np.sqrt(d) if scale else 1)
             if first == "mask" and n > 1:
                 S = np.where(np.arange(seen_K.shape[0]) <= np.arange(old, old + n)[:, None], S, -np.inf)
             if mask == "no self" and old:
                 S = np.where(np.arange(S.shape[1]) < S.shape[1] - 1, S, -np.inf)
             Y = _softmax(S) @ seen_V
-            rows.append(((X if stream else 0) + Y) @ E.T)
+            rows.append(((words if stream == "words" else X if stream else 0) + Y) @ E.T)
             if keys == "prompt":
                 K, V = K[: max(cut, old)], V[: max(cut, old)]
         return np.vstack(rows)
@@ -770,6 +1132,62 @@ PIECES = (
         "7.1",
         (*READ, "all at once"),
     ),
+    Mutant(
+        "no places",
+        _pieces("none"),
+        "No token gets the row of its place.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "stream without places",
+        _pieces(stream="words"),
+        "Attention reads tokens with their places, and the stream goes on without them: both are X = E + P.",
+        "7.1",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "places from one",
+        _pieces("one"),
+        "Places are counted from 1; the first token stands at place 0.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "one place for a piece",
+        _pieces("last"),
+        "All tokens of a piece get the place of its last one: each has its own.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "queries and keys exchanged",
+        _pieces(mask="turned"),
+        "Queries are made with W_k and keys with W_q.",
+        "4.2",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "counted from the cut",
+        _pieces("again"),
+        "Places start again after the prompt: the first new token stands at place `cut`, not at 0.",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "no W_v",
+        _pieces(mask="no values"),
+        "The weights bring the tokens themselves: values are X W_v.",
+        "4.2",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "root of the length",
+        _pieces(scale="n"),
+        "The scores are divided by the root of the length of the text; it is the width d.",
+        "4.4",
+        (*READ, "all at once"),
+    ),
 )
 
 # 17.8
@@ -777,22 +1195,31 @@ PIECES = (
 
 def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: z / T, u_of=lambda u: u):
     def function(logits, T, p, u):
-        w = _softmax(heat(logits, T) if when == "before" else logits)
+        w = _softmax(heat(logits, T) if when in ("before", "shares") else logits)
         if when == "power":
-            w = _softmax(logits)
+            w = w ** (1 / T)
         ranked = np.argsort(-w, kind="stable")
         mass = np.cumsum(w[ranked])
-        size = {"cross": 1 + (mass < p).sum(), "short": max(1, (mass < p).sum()), "all": len(w),
+        if cut == "least":
+            ranked = ranked[::-1]
+            mass = np.cumsum(w[ranked])
+        size = {"cross": 1 + (mass < p).sum(), "least": 1 + (mass < p).sum(), "top": (w >= p * w.max()).sum(),
+                "over": (w >= 1 - p).sum(),
+                "short": max(1, (mass < p).sum()), "all": len(w),
                 "more": min(len(w), 2 + (mass < p).sum())}[cut]
         kept = np.zeros(len(w))
         if when == "after":
             kept[ranked[:size]] = _softmax(heat(logits, T))[ranked[:size]]
         else:
             kept[ranked[:size]] = w[ranked[:size]]
+        if when == "shares":
+            kept = kept * _softmax(logits) / w
         if order == "ranks":
             share = np.cumsum(kept[ranked])
         else:
             share = np.cumsum(kept)
+        if order == "even":
+            share = np.cumsum(kept > 0) * 1.0
         share = share / (share[-1] if norm else 1)
         found = (share > u_of(u)[:, None]).argmax(axis=1)
         return ranked[found] if order == "ranks" else found
@@ -869,33 +1296,86 @@ DRAWS = (
         "17.5",
         (*DRAWN, "T of one"),
     ),
+    Mutant(
+        "temperature twice",
+        _draw(heat=lambda z, T: z / T / T),
+        "The temperature is applied twice.",
+        "17.3",
+        DRAWN,
+    ),
+    Mutant(
+        "the unlikeliest",
+        _draw(cut="least"),
+        "The nucleus is filled from the unlikeliest word on.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "a share of the best",
+        _draw(cut="top"),
+        "You keep the words that have at least p times the chance of the best; the nucleus is the fewest words "
+        "that together reach p.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "all alike",
+        _draw(order="even"),
+        "All words of the nucleus are drawn alike: their chances are lost.",
+        "17.5",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "a power of the chances",
+        _draw("power"),
+        "The chances to the power 1/T do not sum to one: share them out before the nucleus is cut.",
+        "17.3",
+        DRAWN,
+    ),
+    Mutant(
+        "shares without the temperature",
+        _draw("shares"),
+        "The temperature decides who is in the nucleus, and not how much each gets: it comes first, for all that "
+        "follows.",
+        "17.3",
+        DRAWN,
+    ),
 )
 
 # 17.9
 
 
-def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, within=False, logits=True):
+def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, within=False, last=False, rest=True,
+           momentum=False):
     def function(W, X, y, lr, parts):
         import torch
 
         W = W.clone()
-        slope = torch.zeros_like(W)
+        slope = kept = torch.zeros_like(W)
         N = len(y)
         for _ in range(steps):
             if zero:
                 slope = torch.zeros_like(W)
             pieces = zip(torch.tensor_split(X, parts), torch.tensor_split(y, parts), strict=True)
+            if last:
+                pieces = list(pieces)[:1] if last == "first" else list(pieces)[-1:]
+            if not rest:
+                pieces = [(X[: N // parts * parts], y[: N // parts * parts])]
             for x, z in pieces:
                 Z = x @ W
                 P = torch.softmax(Z, dim=-1)
                 Q = torch.nn.functional.one_hot(z, W.shape[1]).to(W.dtype)
                 g = x.T @ (P - Q)
-                share = {"sum": N, "means": len(z) * parts, "means added": len(z), "sums": 1, "sums of parts": parts}
+                share = {"sum": N, "means": len(z) * parts, "means added": len(z), "sums": 1, "sums of parts": parts,
+                         "own": len(z)}
                 share = share[how]
                 if within:
                     W = W - lr * g / share
                 else:
                     slope = slope + g / share
+            if momentum:
+                kept = slope + 0.9 * kept
+                slope = kept
             if not within:
                 W = W + lr * slope if up else W - lr_of(lr, parts) * slope
         return W
@@ -946,7 +1426,7 @@ STEPPED = (
     ),
     Mutant(
         "a step for each part",
-        _steps(within=True),
+        _steps("own", within=True),
         "The weights move after every part; all parts of a step see the same weights.",
         "11.8",
         PARTED,
@@ -979,12 +1459,47 @@ STEPPED = (
         "11.8",
         PARTED,
     ),
+    Mutant(
+        "last part only",
+        _steps("own", last=True),
+        "Each step uses the gradient of its last part alone: the others are lost, or overwritten.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
+        "a rest left out",
+        _steps("own", rest=False),
+        "Rows that do not divide evenly are left out.",
+        "11.8",
+        UNEVEN,
+    ),
+    Mutant(
+        "momentum",
+        _steps(momentum=True),
+        "Something of the last step is in the next one, as with momentum: plain gradient descent forgets.",
+        "11.3",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "a step for each part, shared",
+        _steps(within=True),
+        "The weights move after every part; all parts of a step see the same weights.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
+        "first part only",
+        _steps("own", last="first"),
+        "Each step uses the gradient of its first part alone.",
+        "11.8",
+        PARTED,
+    ),
 )
 
 # 17.10
 
 
-def _probe(places="all", words="all", look="before", texts="all", same_row=False, alone=False):
+def _probe(places="all", words="all", look="before", texts="all", same_row=False, alone=False, together=False):
     def function(model, ids, V):
         B, n = ids.shape
         base, future, mates = model(ids), 0.0, 0.0
@@ -994,8 +1509,9 @@ def _probe(places="all", words="all", look="before", texts="all", same_row=False
             for t in cuts:
                 for b, stop in itertools.product(range(B), (t + 1,) if alone else (n, t + 1)):
                     other = ids.copy()
-                    other[b, t:stop] = (other[b, t:stop] + shift) % V
-                    gap = np.abs(model(other) - base)[b : b + 1]
+                    mine = slice(None) if together else slice(b, b + 1)
+                    other[mine, t:stop] = (other[mine, t:stop] + shift) % V
+                    gap = np.abs(model(other) - base)[mine]
                     seen = {"before": gap[:, :t], "upto": gap[:, : t + 1], "last": gap[:, t - 1 : t],
                             "first": gap[:, :1], "none": gap[:, :0]}[look]
                     future = max(future, seen.max(initial=0.0))
@@ -1089,6 +1605,22 @@ PROBES = (
         "8.9",
         (AHEAD, FAR, RARE, HALF, BOTH),
     ),
+    Mutant(
+        "all texts together",
+        _probe(together=True),
+        "Your probe changes all texts together, so that what one text does to another looks like the future. "
+        "Change one text at a time.",
+        "17.5",
+        (THIRD,),
+    ),
+    Mutant(
+        "all together, and no batch",
+        _probe(together=True, texts="none"),
+        "All texts are changed together, so that what one does to another looks like the future; and the second "
+        "number is always 0.",
+        "17.5",
+        (MEAN, THIRD, BOTH),
+    ),
 )
 
 # 17.11
@@ -1106,6 +1638,11 @@ def _hiding(of):
 
 def _orthogonal(*rows):
     return np.linalg.svd(np.stack(rows))[2][-1]
+
+
+def _of_length_one(X, gamma):
+    dY = _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N, g, g * N))(X, gamma)
+    return dY / np.linalg.norm(dY)
 
 
 BOTH_TOKENS = ("six features", "nine features", "other numbers")
@@ -1171,22 +1708,92 @@ HIDING = (
         "17.5",
         BOTH_TOKENS,
     ),
+    Mutant(
+        "gain times x̂",
+        _hiding(lambda X, g, N: g * N),
+        "dY = γ ∘ x̂ lies among the four rows that count; it has to be orthogonal to all of them.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "the gain",
+        _hiding(lambda X, g, N: g),
+        "dY = γ lies among the four rows that count; it has to be orthogonal to all of them.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "the first direction",
+        _hiding(lambda X, g, N: np.linalg.svd(np.stack([np.ones_like(X), N, g, g * N]))[2][0]),
+        "This is the direction in which the four rows are largest. The one that is orthogonal to them stands last.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "the fourth direction",
+        _hiding(lambda X, g, N: np.linalg.svd(np.stack([np.ones_like(X), N, g, g * N]))[2][3]),
+        "Four rows have four directions of their own, 0 to 3; orthogonal to all of them are those after these.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "length one",
+        _of_length_one,
+        "It hides the fault; its length is 1, and its largest entry is to be 1 in size.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "three of the four, without 1",
+        _hiding(lambda X, g, N: _orthogonal(N, g, g * N)),
+        "Three of the four means vanish; the mean of dY itself does not.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "three of the four, without x̂",
+        _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), g, g * N)),
+        "Three of the four means vanish; the mean of dY ∘ x̂ does not.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "three of the four, without γ",
+        _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N, g * N)),
+        "Three of the four means vanish; the mean of γ ∘ dY does not.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "a single entry",
+        _hiding(lambda X, g, N: np.eye(len(X))[0]),
+        "A single entry hides nothing: none of the four means vanishes.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
+    Mutant(
+        "drawn at random",
+        _hiding(lambda X, g, N: np.random.default_rng(0).normal(size=len(X))),
+        "A random dY finds the fault: that is why the checks draw theirs. This one has to be made.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
 )
 
 # 17.12
 
 
 def _detective(pick="first", order=("gap", "slopes", "labels"), names=PARTS, limit=1e-5, gap_limit=1e-6, leak=True,
-               floor=True, off=0):
+               floor=True, off=0, swapped=False, over=False, share=1.0):
     def function(slopes, gap, lk, loss, low):
         wrong = np.flatnonzero(slopes > limit)
         for what in order:
             if what == "gap" and gap > gap_limit:
-                return ("mask" if lk > 1e-6 else "wiring") if leak else leak or "wiring"
+                return "wiring" if not leak else "mask" if (lk > min(gap_limit, 1e-6)) != swapped else "wiring"
             if what == "slopes" and len(wrong):
-                k = {"first": wrong[0], "last": wrong[-1], "worst": int(slopes.argmax())}[pick]
+                k = {"count": len(wrong) - 1, "first": wrong[0], "last": wrong[-1], "worst": int(slopes.argmax())}[pick]
                 return names[min(max(k + off, 0), 5)]
-            if what == "labels" and floor and loss < low:
+            if what == "labels" and floor and (loss > low if over else loss < share * low):
                 return "labels"
         return "none"
 
@@ -1284,6 +1891,57 @@ RECORDS = (
         "always none",
         _always("none"),
         "You find nothing wrong with any of them.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "no rounding",
+        _detective(gap_limit=0.0),
+        "Any gap counts for you. Logits of two right programs differ by rounding, about 1e-12 here: leave room for "
+        "it.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "mask and wiring exchanged",
+        _detective(swapped=True),
+        "With a leak it is the mask, without one the wiring; yours are exchanged.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "a loss too high",
+        _detective(over=True),
+        "You blame the labels for a loss above the floor. What gives them away is a loss that is too good.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "limit 1e-7",
+        _detective(limit=1e-7),
+        "Errors up to 3e-7 are rounding here, as the statement says. Your bound is too strict.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "limit 1e-8",
+        _detective(limit=1e-8),
+        "Errors up to 3e-7 are rounding here, as the statement says. Your bound is too strict.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "limit 1e-3",
+        _detective(limit=1e-3),
+        "An error just above 1e-4 is a fault already: rounding is far below. Your bound is too lax.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "how many are wrong",
+        _detective("count"),
+        "The number of wrong arrays counts from the other end: all after the fault are wrong. Their first one "
+        "names it.",
         "17.5",
         EVERY,
     ),

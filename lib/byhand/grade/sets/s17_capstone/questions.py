@@ -263,6 +263,7 @@ QUESTIONS = (
         ),
         mutants=mutants.STEPPED,
         torch=True,
+        seconds=30.0,  # PyTorch loads half of itself when the first optimiser is made
         forbid=TORCH_ONLY,
         clauses=(
             ("with batches that divide evenly all was well", "even parts"),
