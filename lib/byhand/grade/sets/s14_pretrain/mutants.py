@@ -363,6 +363,23 @@ HIDERS = (
         "14.1",
         MIXED,
     ),
+    Mutant(
+        "random first",
+        _hide(fate_of=lambda fate, choice, rate: np.where(fate < 0.1, 0.85, np.where(fate < 0.9, 0.4, fate))),
+        "The random words come first here, below 0.1, and the mask after them: below 0.8 is the mask, from there up "
+        "to 0.9 the random word.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "wrapped round",
+        _hide(random_of=lambda word, special: np.flatnonzero(~special)[
+            (word * len(special)).astype(int) % (~special).sum()]),
+        "The draw is stretched over all V ids and wrapped round: the first ordinary words then come twice as often. "
+        "Stretch it over their count.",
+        "14.1",
+        ("three fates", "special words"),
+    ),
 )
 
 
@@ -1123,6 +1140,14 @@ GIVEN = (
         "share of the longest",
         _given(same=lambda m, M, D: float((m / M).max())),
         "This is the share of the longest document: a and b may come from any, so the products add up.",
+        "14.2",
+        ("wrong labels",),
+    ),
+    Mutant(
+        "a any sentence, b any other",
+        _given(follows=lambda m, M, D: 1 / (M - 1), same=lambda m, M, D: float((m * (m - 1)).sum() / (M * (M - 1)))),
+        "a is taken from all sentences, and b from all others: a has one behind it, M − D of them do, and b is "
+        "drawn from all M.",
         "14.2",
         ("wrong labels",),
     ),
@@ -2438,6 +2463,12 @@ BEGUN = ("who moves", "the merged matrix", "rank above alpha")
 MERGED = ("the merged matrix", "rank above alpha")
 MEAN = ("in the mean", "rank above alpha")
 
+def _in_turn(G, A, alpha, lr):
+    s, (_, B, move_W, c) = alpha / A.shape[1], _first()(G, A, alpha, lr)
+    move_A = -lr * s * G @ B.T
+    return move_A, B, move_W + s * move_A @ B, c
+
+
 FIRSTS = (
     Mutant(
         "nothing moves",
@@ -2635,6 +2666,14 @@ FIRSTS = (
         "B moves with s²: once for the gradient of B; the second s belongs to the merged matrix.",
         "14.6",
         ("who moves", "the merged matrix"),
+    ),
+    Mutant(
+        "one after the other",
+        lambda G, A, alpha, lr: _in_turn(G, A, alpha, lr),
+        "A moves with the B that has moved already: both move in the same step, with the gradients from before it, "
+        "and B was 0.",
+        "14.6",
+        ("who moves", "rank above alpha"),
     ),
 )
 
