@@ -198,6 +198,18 @@ BATCHES = (
         "The pairs are sorted by length: row b is pair b, as it came.", "13.1", ("three pairs",)),
     Mutant("sources and targets exchanged", lambda sources, targets, *rest: _batch()(targets, sources, *rest),
            "Sources and targets have changed places.", "13.1", ("three pairs", "a word like pad")),
+    Mutant("BOS in front of the source", _batch(
+        source=lambda s, t, pad, bos, *g: _rows([[bos, *x] for x in s], pad),
+        real=lambda s, *g: _real_words([[0, *x] for x in s])),
+        "The sources begin with BOS here: they are handed on as they are; BOS is for the inputs.", "13.1", PAIRS),
+    Mutant("real of the inputs", _batch(real=lambda s, t, *g: _real_words([[0, *x] for x in t])),
+           "real says where the *inputs* hold words: it belongs to the source.", "13.1", ("three pairs",)),
+    Mutant("real as numbers to add", _batch(real=lambda s, *g: np.where(_real_words(s), 0.0, -np.inf)),
+           "real is a mask to be added to scores, 0 and −∞: asked is the boolean array, True where there is a word.",
+           "13.1", PADDED),
+    *(Mutant(f"ignore is {k}", _batch(labels=lambda s, t, pad, bos, eos, ignore, k=k: _rows([[*x, eos] for x in t], k)),
+             f"The labels are filled with {k}: the number to fill in comes as the argument ignore.", "13.1", PADDED)
+      for k in (-1, -100)),
     Mutant("sources reversed", _batch(source=lambda s, t, pad, *g: _rows([x[::-1] for x in s], pad)),
            "The sources are turned round: they are read as they are.", "13.1", PAIRS),
     Mutant("the last word is not read", _batch(
@@ -349,6 +361,17 @@ SMOOTHS = (
     Mutant("sign of the gradient", _smooth(back=lambda S, P, Q, labels, V: S * (Q - P)),
            "The gradient has the wrong sign: it is p − q, so that a step against it makes p more like q.", "13.2",
            ("gradient",)),
+    Mutant("gradient by rows", _smooth(back=lambda S, P, Q, labels, V: (
+        S > 0) * (P - Q) / (labels >= 0).sum(axis=1)[:, None, None]),
+           "The gradient of a place is divided by the words of its own row: the loss is one mean over all N words.",
+           "13.2", ("gradient",)),
+    Mutant("what counts is found by pad", lambda logits, labels, pad, eps: _smooth(real=lambda y: y != pad)(
+        logits, np.where(labels < 0, 0, labels), pad, eps),
+           "The places that count are looked up by pad: where a row has ended the label is −1.", "13.2",
+           ("loss", "gradient")),
+    Mutant("a little beside p", _smooth(loss=lambda S, Q, log_p, eps: -(S * Q * np.log(np.exp(log_p) + 1e-9)).sum()),
+           "A small number is added to p before the logarithm: take z − log Σ exp z, which needs none.", "11.1",
+           ("loss",)),
     Mutant("PAD has no gradient", _smooth(back=lambda S, P, Q, labels, V: S * (P - Q) * (np.arange(V) != V // 2)),
            "The gradient at PAD is set to 0: its q is 0, but the model gives it a p, so the gradient is p / N.", "13.2",
            ("gradient",)),
@@ -564,6 +587,10 @@ SHARING = (
            "The way back to the values is divided by √d_k: only the scores were.", "13.2", ("dW_v", "dM")),
     Mutant("gradient of what is hidden", lambda *given: _hidden_moves(*given),
            "Padding has a gradient: a row of M that nobody reads gets exactly 0.", "13.2", ("padded source",)),
+    Mutant("signs of two ways", _shared(values=-1),
+           "What comes through the values is taken off: both ways add up.", "13.2", ("dM", "padded source")),
+    Mutant("half", lambda *given: ((out := _shared()(*given))[0] / 2, *out[1:]),
+           "dM is halved: what comes through keys and values is added, not averaged.", "13.2", ("dM", "padded source")),
     Mutant("keys twice", _shared(keys=2),
            "The gradient through the keys is counted twice in dM.", "13.2", ("dM", "padded source")),
     Mutant("values twice", _shared(values=2),
@@ -645,6 +672,15 @@ WRITERS = (
     Mutant("waits for all at once", _write(stop=lambda done, word, eos: (word == eos).all()),
            "The loop goes on to max_len, with columns of nothing but pad: T is the length of the longest row. It ends "
            "when every row has ended, in whatever step; all rows hardly ever say EOS in the same one.", "13.4", UNEVEN),
+    Mutant("forgets who has ended", lambda *given: _forgets(*given),
+           "The flag is made anew in each step, word == eos, so that a row is over for one step alone: once set it "
+           "stays set.", "13.4", ("two lengths", "four lengths", "nan behind the end")),
+    Mutant("filled with -1", _write(text=lambda found, eos, pad: np.where(found == pad, -1, found)),
+           "Behind EOS there is −1: the filler is pad.", "13.4", UNEVEN),
+    Mutant("score of ended rows lost", _write(add=lambda log_p, best, done: np.where(done, 0, log_p + best)),
+           "The score of a row that has ended is set to 0: it stays as it is.", "13.4", UNEVEN),
+    Mutant("negative log-probability", _write(score=lambda log_p, size, done: -log_p),
+           "This is the negative log-probability: log p itself is never above 0.", "13.4", UNEVEN),
     Mutant("counts on", _write(add=_adds_on),
            "Log-probabilities are added behind a row's EOS: what comes after the end is no part of the sentence.",
            "13.4", UNEVEN),
@@ -733,6 +769,18 @@ def _without_eos(step, B, bos, eos, pad, max_len):
         if text[b, words[b] - 1] == eos:
             log_p[b] -= step(np.where(prefixes == pad, bos, prefixes)[:, : words[b]])[b, eos]
     return text, log_p, words
+
+
+def _forgets(step, B, bos, eos, pad, max_len):
+    rows, log_p, size, done = np.full((B, 1), bos), np.zeros(B), np.zeros(B, int), np.zeros(B, bool)
+    for _ in range(max_len):
+        Y = step(rows)
+        word = np.where(done, pad, Y.argmax(axis=1))
+        log_p, size = np.where(done, log_p, log_p + Y.max(axis=1)), size + ~done
+        rows, done = np.column_stack([rows, word]), word == eos
+        if done.all():
+            break
+    return rows[:, 1:], log_p, size
 
 
 def _stripped(*given):
@@ -938,6 +986,17 @@ BEAMS = (
         (out := _by_parent(*given))[0], out[1], np.take_along_axis(given[0], out[0], 1), out[3]),
            "The sums stay those of the parents, and rank the candidates: the new word's log p is added before anything "
            "is compared.", "13.4", ("all live", "no penalty")),
+    Mutant("places by k", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, score, best: (
+        best % parent.shape[1], best // parent.shape[1], p, n)),
+           "A place among the k·V continuations is taken apart as if there were k to each word: there are V words to "
+           "each hypothesis, so it is parent · V + word.", "13.4", STEPS),
+    Mutant("one plus the length", _beam(rank=lambda total, n, alpha: total / ((1 + n) / 6) ** alpha),
+           "The penalty is ((1 + |y|) / 6)^α here: it is ((5 + |y|) / 6)^α.", "13.4", ("short and long",)),
+    Mutant("exponential of alpha", _beam(rank=lambda total, n, alpha: total / ((5 + n) / 6)),
+           "α is not used: the penalty is ((5 + |y|) / 6) to the power α.", "13.4", ("short and long",)),
+    Mutant("a little for staying", lambda log_p, lengths, finished, Y, eos, alpha: _beam()(
+        np.where(finished, log_p - 0.1, log_p), lengths, finished, Y, eos, alpha),
+           "A finished sentence pays for staying: its log p stays as it is.", "13.4", ("no penalty",)),
     Mutant("place among all", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, score, best: (best, w, p, n)),
            "parent is the place among all k·V continuations: divided by V it is the place in the beam.", "13.4", STEPS),
     Mutant("word as place among all", _beam(give=lambda parent, w, p, n, log_p, new, alpha, eos, score, best: (
@@ -1296,6 +1355,27 @@ BLEUS = (
         len(set(_grams(h, n)) & set(_union(refs, n))), _grams(h, n).total())),
            "Each different n-gram is right once at most: one that stands in a reference twice may be right twice.",
            "13.5", ("one reference", "several references", "several sentences")),
+    Mutant("clipped by the least", _bleu(count=lambda h, refs, n: (sum(min(k, *(_grams(ref, n)[g] for ref in refs))
+                                                                     for g, k in _grams(h, n).items()),
+                                                                 _grams(h, n).total())),
+           "An n-gram has to stand in every reference: one is enough, the one that has it most often.", "13.5",
+           ("several references",)),
+    Mutant("clipped by the mean", _bleu(count=lambda h, refs, n: (sum(
+        min(k, sum(_grams(ref, n)[g] for ref in refs) / len(refs)) for g, k in _grams(h, n).items()),
+        _grams(h, n).total())),
+           "The counts of the references are averaged before clipping: the largest of them counts.", "13.5",
+           ("several references",)),
+    Mutant("logarithm of the brevity", _bleu(brevity=lambda c, r: min(0.0, 1 - r / c)),
+           "This is the logarithm of the brevity: take its exponential.", "13.5", CORPORA),
+    Mutant("mean of brevity and precisions", _bleu(mean=lambda p, b: 50 * (b + math.prod(p) ** (1 / len(p)))),
+           "Brevity and precision are averaged: the brevity multiplies.", "13.5", CORPORA),
+    Mutant("quadratic mean", _bleu(mean=lambda p, b: 100 * b * math.sqrt(sum(x * x for x in p) / len(p))),
+           "The quadratic mean of the precisions is taken: it is the geometric one.", "13.5", CORPORA),
+    Mutant("root of the last", _bleu(mean=lambda p, b: 100 * b * p[-1] ** (1 / len(p))),
+           "Only the last precision is in the root: it is that of the product of all.", "13.5", CORPORA),
+    Mutant("median length", _bleu(length=lambda h, refs: sorted(map(len, refs))[len(refs) // 2]),
+           "The brevity takes the median length of the references: it takes the one that is closest.", "13.5",
+           ("several references",)),
     Mutant("one added", _bleu(p=lambda row: (sum(m for m, _ in row) + 1) / (sum(t for _, t in row) + 1)),
            "One is added to matches and n-grams: that is a smoothing, and here none is asked for.", "13.5", CORPORA),
     Mutant("one added from two words on", lambda hypotheses, references, order: _add_k(hypotheses, references, order),
@@ -1395,6 +1475,32 @@ SLIPS = (
         lambda n, i, p: _score([(n - 2 * k + 1) / (n - k + 1) for k in (1, 2, 3, 4)])),
         "A replaced word spoils k runs wherever it stands: near an end of the sentence fewer runs of k hold it.",
         "13.5", EDGES),
+    Mutant("left out, as if in the middle", _slips(
+        left_out=lambda n, i, p, b: _score([(n - 2 * k + 1) / (n - k) for k in (1, 2, 3, 4)], b)),
+        "A gap spoils k − 1 runs wherever it is: near an end of the sentence fewer runs go across it, and at the very "
+        "end none.", "13.5", EDGES),
+    Mutant("said twice, as if in the middle", _slips(
+        twice=lambda n, i, p: _score([n / (n + 1)] + [(n - 2 * k + 3) / (n - k + 2) for k in (2, 3, 4)])),
+        "A seam spoils k − 1 runs wherever it is: near an end of the sentence fewer runs hold both words.", "13.5",
+        EDGES),
+    Mutant("neither of the two words", _slips(twice=lambda n, i, p: _score([(n - 1) / (n + 1), *p[1:]])),
+           "Neither of the two equal words counts as right: one of them does, the other is clipped.", "13.5",
+           ("said twice", "another")),
+    Mutant("brevity for all", lambda n, at: (
+        (out := _slips()(n, at))[0] * math.exp(-1 / (n - 1)), out[1], out[2] * math.exp(-1 / (n - 1))),
+           "The brevity multiplies all three: only the sentence with a word left out is short.", "13.5",
+           ("replaced", "said twice")),
+    Mutant("a wrong word is short", lambda n, at: (
+        (out := _slips()(n, at))[0] * math.exp(-1 / (n - 1)), *out[1:]),
+           "The brevity multiplies the score of the replaced word: that sentence has as many words as its reference.",
+           "13.5", ("replaced", "another")),
+    Mutant("penalty taken off", _slips(left_out=lambda n, i, p, b: _score(p) - 100 * (1 - b)),
+           "The penalty is taken off the score: it multiplies it.", "13.5", ("left out", "another")),
+    Mutant("first and last exchanged", lambda n, at: _slips()(n, at)[::-1],
+           "The scores of replaced and said twice have changed places.", "13.5", ("replaced", "said twice")),
+    Mutant("turned round by one", lambda n, at: ((out := _slips()(n, at))[1], out[2], out[0]),
+           "The scores stand in another order: replaced, left out, said twice.", "13.5",
+           ("replaced", "left out", "said twice")),
     Mutant("counted from 1", _slips(place=lambda i, n: max(i - 1, 0)),
            "The place is counted from 1: it is counted from 0.", "13.5", ("near the end",)),
     Mutant("no penalty for being short", _slips(left_out=lambda n, i, p, b: _score(p)),
@@ -1599,6 +1705,19 @@ ALIGNMENTS = (
            "Links to the last source word are dropped: places 0 … sources[b] − 1 are words.", "13.6", SENTENCES),
     Mutant("the last target word", _error(links=lambda A, t, s: _links(A, t - 1, s)),
            "The last target word is left out: rows 0 … targets[b] − 1 are words.", "13.6", SENTENCES),
+    Mutant("both directions agree", _error(links=lambda *g: [
+        a & b for a, b in zip(_links(*g), _by_source(*g), strict=True)]),
+           "Only links on which both directions agree are kept: here each target word has its link, whatever the "
+           "source words prefer.", "13.6", SENTENCES),
+    Mutant("either direction", _error(links=lambda *g: [
+        a | b for a, b in zip(_links(*g), _by_source(*g), strict=True)]),
+           "The links of both directions are joined: here each target word has one link, and source words choose "
+           "none.", "13.6", ("one sentence", "a corpus")),
+    Mutant("median of the heads", _error(links=lambda A, t, s: _links(A, t, s, pick=lambda W: np.median(W, axis=0))),
+           "The median of the heads is used: take their mean.", "13.6", ("one sentence",)),
+    Mutant("twice the share", _error(rate=lambda s, p, a, S, P: 1 - 2 * (s + p) / (a + S)),
+           "The share is counted twice: the numerator adds two counts already, as the denominator does.", "13.6",
+           SENTENCES),
     Mutant("half of it", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / 2 / (a + S)),
            "The numerator is halved: as it adds two counts, the denominator adds two as well.", "13.6", SENTENCES),
     Mutant("overlap over union", _error(rate=lambda s, p, a, S, P: 1 - s / (a + S - s)),
@@ -1735,6 +1854,21 @@ def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, k
     return function
 
 
+def _kinds(train, test):
+    kinds = ({"replaced": "none", "longer": False, "shorter": False}, {"longer": False, "shorter": False},
+             {"equal": False, "replaced": "none", "longer": False}, {"equal": False, "replaced": "none",
+                                                                     "shorter": False})
+    return sum(_leaks(**kind)(train, test) for kind in kinds)
+
+
+def _first_place(train, test):
+    whole = {tuple(s) for s in train}
+    rest = {tuple(s[1:]) for s in train}
+    holes = {(len(s), tuple(s[1:])) for s in train}
+    return sum(tuple(t) in whole or tuple(t) in rest or any(c in whole for c in _cuts(tuple(t)))
+               or (len(t), tuple(t[1:])) in holes for t in test) / len(test)
+
+
 def _without_repeats(found, train, test):
     seen = dict(zip(test, found, strict=True))
     return sum(seen.values()) / len(seen)
@@ -1819,6 +1953,12 @@ LEAKS = (
     Mutant("share of the training sentences", _leaks(share=lambda found, train, test: sum(found) / len(train)),
            "The number is divided by that of the training sentences: asked is the share of the test sentences.",
            "13.7", NEAR),
+    Mutant("kinds counted", lambda train, test: _kinds(train, test),
+           "A sentence that is near in two ways counts twice: each test sentence counts once, or not at all.", "13.7",
+           ("one replaced", "two apart")),
+    Mutant("the first place alone", lambda train, test: _first_place(train, test),
+           "Only the first word may differ or be missing: the loop over the places ends after one turn.", "13.7",
+           ("one replaced", "others")),
     Mutant("what is clean", _leaks(share=lambda found, train, test: 1 - sum(found) / len(test)),
            "This is the share that does not leak.", "13.7", NEAR),
     Mutant("percent", _leaks(share=lambda found, train, test: 100 * sum(found) / len(test)),
@@ -1835,7 +1975,7 @@ LEAKS = (
 
 
 def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hide=-1e30, after=None, axis=-1,
-            shift=0, of=None, bias=None):
+            shift=0, of=None, bias=None, soft="softmax"):
     def function(Y, M, lengths, W_q, W_k, W_v, heads):
         import torch
 
@@ -1862,7 +2002,7 @@ def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hi
             S = S * seen if hide == 0 else torch.where(seen, S, torch.tensor(hide, dtype=S.dtype))
         if bias:
             S = S + bias(real[:, None, None], S)
-        A = torch.softmax(S, dim=axis)
+        A = torch.softmax(S, dim=axis) if soft == "softmax" else torch.sigmoid(S)
         if after is not None:
             A = after(A, real[:, None, None])
         O = A @ V
@@ -1914,6 +2054,16 @@ READERS = (
            "The heads are averaged: they stand side by side.", "13.1", READ),
     Mutant("columns of the heads interleaved", _reader(merge="interleaved"),
            "The heads are put together column by column: those of one head stand side by side.", "13.1", READ),
+    *(Mutant(f"hidden scores of {k}", _reader(hide=k),
+             f"Hidden scores are set to {k:g}, which still gets a weight: a hidden key needs −∞ before the softmax.",
+             "13.1", HIDDEN) for k in (-1.0, -10.0)),
+    Mutant("least score", _reader(mask="none", bias=lambda real, S: (~real) * (S.detach().amin() - S)),
+           "Hidden scores are set to the smallest of the others, which still gets a weight: a hidden key needs −∞.",
+           "13.1", HIDDEN),
+    Mutant("sigmoid", _reader(soft="sigmoid"),
+           "The weights are sigmoids of the scores, and do not sum to one: it is a softmax.", "13.1", READ),
+    Mutant("residual added", lambda *given: given[0] + _reader()(*given),
+           "Y is added to the result: asked is the attention alone.", "13.1", READ),
     Mutant("mask after the softmax", _reader(mask="none", after=lambda A, real: A * real),
            "The weights of padding are set to 0 after the softmax: the others then do not sum to one.", "13.1", HIDDEN),
     Mutant("padded rows set to zero", _reader(mask="none", of=lambda M, k: M * (
@@ -2061,6 +2211,14 @@ BETAS = (
                                      lambda P, R, s: (1 + s) * s * R * P * P / (s * P + R) ** 2),
            "The slopes are multiplied by P and by R: that says how F answers to a relative change, and asked is the "
            "slope.", "13.5", ("slopes", "others")),
+    Mutant("a square split", _beta(lambda P, R, s: (1 + s) * P * R / (s * P + R) ** 2,
+                                   lambda P, R, s: (1 + s) * s * P * R / (s * P + R) ** 2),
+           "Above stands R² in the slope by P, and P² in that by R, not P R.", "13.5", ("slopes", "others")),
+    Mutant("(1 + beta) squared", lambda P, R, beta: (
+        *((1 + beta) ** 2 / (1 + beta**2) * x for x in _beta()(P, R, beta)[:2]), float(beta)),
+           "The factor in front is 1 + β², not (1 + β)².", "13.5", ("slopes", "others")),
+    Mutant("equal at the root of the sum", _beta(even=lambda beta: math.sqrt(1 + beta * beta)),
+           "R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
     Mutant("equal at twice beta", _beta(even=lambda beta: 2 * beta),
            "R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
     Mutant("equal at beta²", _beta(even=lambda beta: beta * beta),
