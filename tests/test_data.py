@@ -146,7 +146,7 @@ def damaged_copies_are_refused(module):
     """Each loader, of a copy with one bit changed or the end cut off: the file is named, and the other sets load."""
     r = np.random.default_rng(0)
     sets = {"glove": "glove_subset.npz", "senses": "senses.tsv", "novel": "prose_pride_and_prejudice.txt.xz",
-            "authors": "authors.tsv.gz"}
+            "authors": "authors.tsv.gz", "published_record": "published_record.npz"}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("BYHAND_DATA", folder)
         for load, name in sets.items():
