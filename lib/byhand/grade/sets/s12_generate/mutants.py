@@ -81,6 +81,15 @@ def _short(pieces, p, text):
     return *zip(*few, strict=True), text
 
 
+def _shares(pieces, p, text):
+    a = [0.0]
+    for end in range(1, len(text) + 1):
+        ends = [(piece, share) for piece, share in zip(pieces, p, strict=True) if text[:end].endswith(piece)]
+        total = sum(share for _, share in ends)
+        a.append(np.logaddexp2.reduce([math.log2(share / total) + a[end - len(piece)] for piece, share in ends]))
+    return -a[-1]
+
+
 def _one_back(pieces, p, text, join):
     a = [0.0]
     for end in range(1, len(text) + 1):
@@ -295,6 +304,28 @@ SPELLING = (
         "text.",
         "12.1",
         ("sentence", "long text"),
+    ),
+    Mutant(
+        "shares among those that fit",
+        _spelled(every=_shares),
+        "At every letter the probabilities of the pieces that end there are scaled to sum to one: a piece has "
+        "the probability that it has among all pieces.",
+        "12.1",
+        ("every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "nats, in the first number",
+        lambda *x: (_spelled()(*x)[0] * math.log(2), _spelled()(*x)[1]),
+        "The first number is in nats: both are asked for in bits.",
+        "12.1",
+        ("likeliest cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "nats, in the second number",
+        lambda *x: (_spelled()(*x)[0], _spelled()(*x)[1] * math.log(2)),
+        "The second number is in nats: both are asked for in bits.",
+        "12.1",
+        ("every cut", "sentence", "long text"),
     ),
 )
 
@@ -649,6 +680,28 @@ DISCOUNTS = (
         "12.1",
         ("no history", "one word", "three words", "never seen", "the end"),
     ),
+    Mutant(
+        "newest word alone",
+        lambda ids, V, history, d: _mixture()(ids, V, history[-1:], d),
+        "Only the newest word of the history is used: begin with all of it.",
+        "12.1",
+        ("three words",),
+    ),
+    Mutant(
+        "logarithms",
+        lambda *x: np.log(_mixture()(*x)),
+        "These are logarithms of the probabilities.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
+        "divided by the sum of the rest",
+        _mixture(lambda c, q, d, V: np.maximum(c - d, 0) / c.sum() + (1 - np.maximum(c - d, 0) / c.sum()) * q),
+        "The shorter history gets a share of its own for every word, one less the word's: what was given up is "
+        "one number, d · u(h) / c(h).",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
 )
 
 # 12.3
@@ -721,6 +774,13 @@ def _filled(value):
 def _hidden_inputs(ids, n, stride):
     X, Y = _windows()(ids, n, stride)
     return np.where(Y < 0, -1, X), Y
+
+
+def _marked_late(ids, n, stride):
+    X, Y = _windows()(ids, n, stride)
+    full = _windows(side="all")(ids, n, stride)[1]
+    old = np.concatenate([np.ones((len(Y), 1), dtype=bool), Y[:, :-1] < 0], axis=1)
+    return X, np.where(old, -1, full)
 
 
 def _only_last(ids, n, stride):
@@ -963,6 +1023,14 @@ WINDOWS = (
         lambda ids, n, stride: tuple(a[:, :-1] for a in _windows()(ids, n, stride)),
         "The windows are one token short: n inputs have n targets, the last of which is the token after the "
         "window.",
+        "12.2",
+        ("even", "a rest", "no overlap", "one by one", "one window"),
+    ),
+    Mutant(
+        "−1 where the token after it counts",
+        _marked_late,
+        "The −1 stand one place too far to the right, and one in the first window: mark the targets, not the "
+        "inputs.",
         "12.2",
         ("even", "a rest", "no overlap", "one by one", "one window"),
     ),
@@ -1325,6 +1393,31 @@ WARMTH = (
         "The variance is that of ln p at T, which is Var z / T²; with it the slopes are Var/T and Var.",
         "12.4",
         ("slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "mean logit in the slopes",
+        _both(lambda P, log_P, P_1, log_P_1, z, T, var: (P * z).sum(axis=-1) / T**3,
+              lambda P, log_P, P_1, log_P_1, z, T, var: (P * z).sum(axis=-1) / T**2),
+        "This is made with the mean of z: the slope has its variance, which does not change when a number is "
+        "added to all logits.",
+        "12.4",
+        ("slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "p less p²",
+        _both(lambda P, log_P, P_1, log_P_1, z, T, var: (P * (1 - P)).sum(axis=-1) / T**3,
+              lambda P, log_P, P_1, log_P_1, z, T, var: (P * (1 - P)).sum(axis=-1) / T**2),
+        "This is made with p (1 − p), the slope of one probability in its own logit: here all logits change with "
+        "T, each by itself, and that gives Var z.",
+        "4.5",
+        ("slopes", "a batch", "filtered", "large logits"),
+    ),
+    Mutant(
+        "distance from even",
+        _warm(S=lambda P, log_P, P_1, log_P_1, z, T, var: np.log(P.shape[-1]) + (P * log_P).sum(axis=-1)),
+        "S is a distance from even probabilities: the surprise of the model at temperature 1 is asked for.",
+        "11.1",
+        ("entropy", "a batch", "filtered", "large logits"),
     ),
 )
 
@@ -1856,7 +1949,7 @@ def _turned(x, place, base, pairs="neighbours", power=2.0, sign=1, shift=0):
 
 def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=True, kept="turned", again=False,
          merge="heads", new="last", hidden=-np.inf, cut="", last=True, add="",
-         **how):
+         values="all", **how):
     def function(x, K, V, start, W_q, W_k, W_v, W_o, base):
         B, G, m, k = K.shape
         v, d, H = V.shape[-1], x.shape[1], W_q.shape[1] // k
@@ -1868,6 +1961,8 @@ def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=Tr
         def heads(name, W, count, width):
             return (x @ W).reshape(B, width, count).mT if name in cut else (x @ W).reshape(B, count, width)
 
+        if cut == "s":
+            W_q = W_q.reshape(d, H // G, G, k).swapaxes(1, 2).reshape(d, H * k)
         Q, k_new, v_new = heads("q", W_q, H, k), heads("k", W_k, G, k), heads("v", W_v, G, v)
         plain = k_new
         Q = _turned(Q, at, base, **how) if "q" in turns else Q
@@ -1890,10 +1985,12 @@ def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=Tr
         h = np.arange(H)
         which = {"blocks": h * G // H, "in turn": h % G, "first": 0 * h, "back": G - 1 - h * G // H}[groups]
         root = {"k": math.sqrt(k), "none": 1.0, "d": math.sqrt(d), "square": k, "all": math.sqrt(H * k),
-                "v": math.sqrt(v)}[scale]
+                "v": math.sqrt(v), "pairs": math.sqrt(k / 2)}[scale]
         S = np.einsum("bhk,bhmk->bhm", Q, used[:, which]) / root
+        S = S * (columns < m) if values == "blind" else S
         A = softmax(S) * seen[:, None] if hidden == "after" else softmax(np.where(seen[:, None], S, hidden))
         A = seen[:, None] / seen.sum(axis=-1)[:, None, None] + 0 * A if add == "even" else A
+        A = A * (columns < m) if values == "old" else A
         Z = np.einsum("bhm,bhmv->bhv", A, V_all[:, which])
         if merge == "mean":
             Z = 0 * Z + Z.mean(axis=1, keepdims=True)
@@ -2250,6 +2347,35 @@ STEPS = (
         "The heads are averaged: they stand side by side, and W_o has a row for each of their columns.",
         "5.4",
         ("output", "no padding", "the first token"),
+    ),
+    Mutant(
+        "groups within heads",
+        _one(cut="s"),
+        "The columns of W_q are cut into (H/G, G) heads: neighbouring heads share a group, so it is (G, H/G), "
+        "the group first.",
+        "5.8",
+        ("output", "no padding"),
+    ),
+    Mutant(
+        "√(k/2) for √k",
+        _one(scale="pairs"),
+        "The scores are divided by the root of the number of pairs: it is √k.",
+        "4.4",
+        ("output", "no padding"),
+    ),
+    Mutant(
+        "new value left out",
+        _one(values="old"),
+        "The value of the new token does not come into the mixture: it has a weight, but its own value too.",
+        "12.5",
+        ("output", "no padding", "the first token"),
+    ),
+    Mutant(
+        "new score 0",
+        _one(values="blind"),
+        "The new token's own score is 0: its query meets its own key, too.",
+        "12.5",
+        ("output", "no padding"),
     ),
 )
 
@@ -2612,6 +2738,22 @@ BILLS = (
         "token and layer.",
         "12.5",
         ("as large", "short texts"),
+    ),
+    Mutant(
+        "bits for bytes",
+        lambda *x: (8 * _bill()(*x)[0], 8 * _bill()(*x)[1], _bill()(*x)[2]),
+        "These are bits: they are asked for in bytes.",
+        "12.5",
+        ("cache", "reading", "short texts"),
+    ),
+    Mutant(
+        "windows filled, while it writes",
+        _bill(reading=lambda x, cache: _steps_of(
+            x, lambda t: _unit(x) * (x["full"] * t + (x["L"] - x["full"]) * x["w"]))),
+        "While the s tokens are written the windows are taken to be full: a text shorter than w has only what "
+        "there is.",
+        "12.5",
+        ("short texts",),
     ),
 )
 
@@ -3004,6 +3146,21 @@ DRAFTS = (
         "12.5",
         ("words", "far apart", "equal"),
     ),
+    Mutant(
+        "missing part of each",
+        _draft(rest=lambda p, q: _scaled(np.maximum(1 - q / p, 0))),
+        "The rest is the part of each word's own p that is missing: it is p − min(p, q) itself that is scaled.",
+        "12.5",
+        ("far apart",),
+    ),
+    Mutant(
+        "words drafted and one if refused",
+        _draft(words=lambda a, g: g * a + 1 - a),
+        "Each draft is counted with the chance a: a draft is of use only if all before it were kept, so draft i "
+        "with a^i; and one word more comes always.",
+        "12.5",
+        ("words", "far apart", "equal"),
+    ),
 )
 
 # 12.10
@@ -3316,6 +3473,20 @@ def _rows_moved(A, ids):
     return (A * moved).sum(axis=(1, 2)) / count, (moved.sum(axis=1) / np.arange(1, len(ids) + 1)).sum() / count
 
 
+def _same_word(A, ids):
+    same = np.tril(ids[:, None] == ids)
+    rows = same.sum(axis=1) > 1
+    weight = (A * same).sum(axis=2)[:, rows]
+    return weight.sum(axis=1) / max(rows.sum(), 1), _scores()(A, ids)[1]
+
+
+def _wrapped(A, ids):
+    after = np.tril(np.roll(ids, 1) == ids[:, None])
+    rows = after.any(axis=1)
+    even = (after.sum(axis=1) / np.arange(1, len(ids) + 1))[rows]
+    return (A * after).sum(axis=2)[:, rows].sum(axis=1) / max(rows.sum(), 1), even.sum() / max(rows.sum(), 1)
+
+
 def _next_word(A, ids):
     n = len(ids)
     weight = [A[:, i, [j for j in range(i + 1) if i + 1 < n and ids[j] == ids[i + 1]]].sum(axis=1) for i in range(n)]
@@ -3561,6 +3732,21 @@ SCORES = (
         "8.2",
         ("even weights", "all different"),
     ),
+    Mutant(
+        "the same word, itself too",
+        _same_word,
+        "This is the weight on all places of the same word, the token itself among them: a head that copies "
+        "looks one place further, at what came after.",
+        "12.6",
+        ("scores",),
+    ),
+    Mutant(
+        "first place after the last",
+        _wrapped,
+        "The place before the first is taken for the last: np.roll brings the last word round to the front.",
+        "12.6",
+        ("scores", "even weights", "all different"),
+    ),
 )
 
 # 12.12
@@ -3790,6 +3976,14 @@ COPIES = (
         "layer 1 speaks as well",
         _copying(also=True),
         "Layer 1 writes into the part called next as well, which is read as the answer: only layer 2 may.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "predecessors compared, and no more",
+        _copying(reads=("before", "before"), first="nothing", c=_loud),
+        "Layer 2 looks for a token with the same predecessor: that is the same word again. It must look for a "
+        "token whose predecessor is the word itself.",
         "12.6",
         ("five words", "a dozen", "nearly certain"),
     ),
