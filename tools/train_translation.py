@@ -126,7 +126,7 @@ def main(argv=None) -> None:
         "machine": f"{platform.machine()}, {torch.get_num_threads()} threads, {pt.device().type}",
         "pairs": {"train": len(pairs), "dev": len(dev), "test": len(split.test), "near": int(split.near.sum())},
         "parameters": sum(x.size for x in tree.flatten(half).values()),
-        "loss": [round(float(np.mean(part)), 4) for part in np.array_split(run.history["loss"], 60)],
+        "loss": [round(float(np.mean(part)), 4) for part in np.array_split(run.history["loss"], min(a.steps, 60))],
         "evaluated at": run.history["evaluated_at"].tolist(),
         "evaluation": [round(float(x), 4) for x in run.history["evaluation"]],
         "scores": table,
