@@ -361,6 +361,14 @@ SMOOTHS = (
     Mutant("sign of the gradient", _smooth(back=lambda S, P, Q, labels, V: S * (Q - P)),
            "The gradient has the wrong sign: it is p − q, so that a step against it makes p more like q.", "13.2",
            ("gradient",)),
+    Mutant("slope at the label's own p", _smooth(back=lambda S, P, Q, labels, V: S * (1 - P) * Q),
+           "(1 − p) q is the part of each word's own logit: every logit stands in the sum below all of them. The "
+           "gradient is p − q.", "13.2", ("gradient",)),
+    Mutant("bound of the others' coin", _smooth(bound=lambda V, eps: _entropy([eps])),
+           "−ε ln ε is one of three terms: the entropy of q is −(1 − ε) ln(1 − ε) − ε ln ε + ε ln(V − 2).", "13.2",
+           ("bound",)),
+    Mutant("bound of all words", _smooth(bound=lambda V, eps: eps * math.log(V)),
+           "ε ln V is not the entropy of q: that is −(1 − ε) ln(1 − ε) − ε ln(ε / (V − 2)).", "13.2", ("bound",)),
     Mutant("gradient by rows", _smooth(back=lambda S, P, Q, labels, V: (
         S > 0) * (P - Q) / (labels >= 0).sum(axis=1)[:, None, None]),
            "The gradient of a place is divided by the words of its own row: the loss is one mean over all N words.",
@@ -990,6 +998,12 @@ BEAMS = (
         best % parent.shape[1], best // parent.shape[1], p, n)),
            "A place among the k·V continuations is taken apart as if there were k to each word: there are V words to "
            "each hypothesis, so it is parent · V + word.", "13.4", STEPS),
+    Mutant("penalty of one word less", _beam(ranked_by=lambda n, done: n - done),
+           "The penalty is that of one word less: |y| counts the new word of a live sentence, and EOS of a finished "
+           "one.", "13.4", ("short and long",)),
+    Mutant("an end is only a word, and a longer sentence", _beam(ended="as it is", new=lambda n, done: n + 1),
+           "Finished sentences go on: what Y says of them is used, and words are written behind EOS. A finished "
+           "sentence has one continuation, itself.", "13.4", WITH_ENDS),
     Mutant("one plus the length", _beam(rank=lambda total, n, alpha: total / ((1 + n) / 6) ** alpha),
            "The penalty is ((1 + |y|) / 6)^α here: it is ((5 + |y|) / 6)^α.", "13.4", ("short and long",)),
     Mutant("exponential of alpha", _beam(rank=lambda total, n, alpha: total / ((5 + n) / 6)),
@@ -1262,6 +1276,9 @@ BLEUS = (
     Mutant("closest reference alone", _bleu(count=_clip_one(_match_closest)),
            "The n-grams are looked for in the reference of the closest length alone: that one is for the brevity; an "
            "n-gram in any reference is right.", "13.5", SEVERAL),
+    Mutant("last reference alone", _bleu(count=_clip_one(lambda h, refs: refs[-1])),
+           "The n-grams are looked for in the last reference alone: a loop overwrites what it found in the others.",
+           "13.5", ("several references",)),
     Mutant("first reference for everything", _bleu(count=_clip_one(lambda h, refs: refs[0]),
                                                    length=lambda h, refs: len(refs[0])),
            "Only the first reference is used: n-grams may stand in any, and the brevity takes the closest length.",
@@ -1496,6 +1513,18 @@ SLIPS = (
            "13.5", ("replaced", "another")),
     Mutant("penalty taken off", _slips(left_out=lambda n, i, p, b: _score(p) - 100 * (1 - b)),
            "The penalty is taken off the score: it multiplies it.", "13.5", ("left out", "another")),
+    Mutant("divided by words", lambda n, at: tuple(
+        x * math.prod((w - k + 1) / w for k in (1, 2, 3, 4)) ** 0.25
+        for x, w in zip(_slips()(n, at), (n, n - 1, n + 1), strict=True)),
+           "The matches of every order are divided by the number of words: w words have w − k + 1 runs of k.", "13.5",
+           AT),
+    Mutant("all the same", lambda n, at: (_slips()(n, at)[0],) * 3,
+           "The three slips are counted alike: a missing word spoils fewer runs and makes the sentence short, and a "
+           "repeated word spoils fewer still.", "13.5", ("left out", "said twice")),
+    Mutant("all the same, as if in the middle", lambda n, at: (
+        _score([(n - 2 * k + 1) / (n - k + 1) for k in (1, 2, 3, 4)]),) * 3,
+           "The three slips are counted alike: a missing word spoils fewer runs and makes the sentence short, and a "
+           "repeated word spoils fewer still.", "13.5", ("left out", "said twice")),
     Mutant("first and last exchanged", lambda n, at: _slips()(n, at)[::-1],
            "The scores of replaced and said twice have changed places.", "13.5", ("replaced", "said twice")),
     Mutant("turned round by one", lambda n, at: ((out := _slips()(n, at))[1], out[2], out[0]),
@@ -1733,7 +1762,8 @@ ALIGNMENTS = (
            "All weights above the even share make a link: each target word has one link, to its largest weight.",
            "13.6", SENTENCES),
     Mutant("above a half", _error(links=_above(lambda W: 0.5)),
-           "Only weights above a half make a link: each target word is linked to its largest weight, however small.",
+           "Only weights above a threshold make a link: each target word is linked to its largest weight, however "
+           "small.",
            "13.6", SENTENCES),
 )
 
@@ -2104,6 +2134,11 @@ READERS = (
            "The softmax runs over the queries: the weights of one query over all keys sum to one.", "13.1", READ),
     Mutant("W_q and W_k exchanged", _reader(maps=lambda q, k, v: (k, q, v)),
            "W_q and W_k have changed places: queries come from Y, keys from M.", "13.1", READ),
+    Mutant("W_k and W_v exchanged", _reader(maps=lambda q, k, v: (q, v, k)),
+           "Keys and values have changed places.", "13.1", READ),
+    Mutant("keys without a graph", lambda *given: _keys_detached(*given),
+           "The keys are detached from the graph: the source would learn through its values alone.", "13.2",
+           ("gradients",)),
     Mutant("keys as values", _reader(maps=lambda q, k, v: (q, k, k)), "The values are made with W_k.", "13.1", READ),
     Mutant("maps transposed", _reader(maps=lambda q, k, v: (q.mT, k.mT, v.mT)),
            "The maps are transposed, as in F.linear: here a map stands on the right of the rows, Y W_q.", "13.1", READ),
@@ -2116,6 +2151,18 @@ def _arange(M):
     import torch
 
     return torch.arange(M.shape[1])
+
+
+def _keys_detached(Y, M, lengths, W_q, W_k, W_v, heads):
+    import torch
+
+    def cut(X):
+        return X.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    real = torch.arange(M.shape[1]) < lengths[:, None]
+    O = torch.nn.functional.scaled_dot_product_attention(
+        cut(Y @ W_q), cut(M @ W_k).detach(), cut(M @ W_v), attn_mask=real[:, None, None])
+    return O.transpose(1, 2).flatten(2)
 
 
 def _queries(A, real):

@@ -251,6 +251,7 @@ QUESTIONS = (
                  guards="several sentences"),
         ),
         mutants=mutants.BLEUS,
+        drive=cases.call_bleu,
         clauses=(
             ("clipped: an n-gram is right at most as often", "one reference"),
             ("stands in the one reference that has it most often", "several references"),
