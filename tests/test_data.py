@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from byhand import data
+from byhand.config import ModelConfig
+from byhand.init import init_pretrain
+from byhand.tree import flatten
 from mutants import build
 from proofs import as_shipped
 
@@ -142,11 +145,17 @@ def other_numbers_are_refused(module):
             module.number_words(*arguments)
 
 
+def fresh(load):
+    """Without what it remembers."""
+    return getattr(load, "__wrapped__", load)
+
+
 def damaged_copies_are_refused(module):
     """Each loader, of a copy with one bit changed or the end cut off: the file is named, and the other sets load."""
     r = np.random.default_rng(0)
     sets = {"glove": "glove_subset.npz", "senses": "senses.tsv", "novel": "prose_pride_and_prejudice.txt.xz",
-            "authors": "authors.tsv.gz", "published_record": "published_record.npz"}
+            "authors": "authors.tsv.gz", "published_record": "published_record.npz", "small_bert": "bert_small.npz",
+            "minilm_authors": "minilm_authors.npz"}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("BYHAND_DATA", folder)
         for load, name in sets.items():
@@ -156,9 +165,30 @@ def damaged_copies_are_refused(module):
                 for damaged in (flipped, right[:place], b""):
                     path.write_bytes(damaged)
                     with pytest.raises(ValueError, match=f"data: .*{name} is damaged or another version"):
-                        getattr(module, load).__wrapped__()
+                        fresh(getattr(module, load))()
             path.write_bytes(right.replace(b"\n", b"\r\n") if name.endswith(".tsv") else right)
-            getattr(module, load).__wrapped__()  # with the line ends of Windows, where it is text
+            fresh(getattr(module, load))()  # with the line ends of Windows, where it is text
+
+
+def the_small_bert_fits_its_config(module):
+    """The tree of `init_pretrain`, the special words first, no word twice, and a log that went down."""
+    bert = module.small_bert()
+    config = ModelConfig("encoder", vocab=4000, d=64, heads=4, layers=2, n_max=40, position="rope", segments=2)
+    shapes = {path: x.shape for path, x in flatten(init_pretrain(np.random.default_rng(0), config)).items()}
+    assert {path: x.shape for path, x in flatten(bert.params).items()} == shapes
+    assert all(x.dtype == np.float32 and np.isfinite(x).all() for x in flatten(bert.params).values())
+    assert bert.words[:5] == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") and len(set(bert.words)) == 4000
+    assert (np.diff(bert.log[:, 0]) > 0).all() and bert.log[-1, 2] < bert.log[0, 2] - 0.3
+
+
+def the_features_are_of_these_sentences(module):
+    """A row of length one for each of 4,000 places, none twice; a classifier on them knows the writers."""
+    places, V = module.minilm_authors()
+    assert V.shape == (4000, 384) and len(set(places.tolist())) == 4000 and 0 <= places.min() and places.max() < 12_000
+    assert abs(np.linalg.norm(V, axis=1) - 1).max() < 1e-5
+    y = module.authors().labels[places]
+    means = np.stack([V[1000:][y[1000:] == k].mean(axis=0) for k in range(4)])
+    assert ((V[:1000] @ means.T).argmax(axis=1) == y[:1000]).mean() > 0.7
 
 
 def windows_are_of_the_text(module):
@@ -226,6 +256,7 @@ def the_folder_can_be_named(module):
 
 PROPERTIES = [glove_is_whole, glove_cannot_be_changed, words_and_vectors_belong_together, rows_come_in_the_order_asked,
               an_unknown_word_is_named, sixty_sentences, the_novel_is_whole, the_sentences_have_writers,
+              the_small_bert_fits_its_config, the_features_are_of_these_sentences,
               the_pairs_are_pairs, the_digits_are_digits, numbers_are_said_right,
               other_numbers_are_refused, the_folder_can_be_named, damaged_copies_are_refused, windows_are_of_the_text,
               windows_start_everywhere, windows_of_a_file_are_read_alone, wrong_windows_are_refused]
@@ -267,6 +298,10 @@ WRONG = [
     (the_novel_is_whole, "@functools.cache\ndef novel", "def novel"),
     (the_sentences_have_writers, "AUTHORS.index(name) for", "sorted(AUTHORS).index(name) for"),
     (the_sentences_have_writers, "tuple(text for _, text in rows)", "tuple(sorted(text for _, text in rows))"),
+    (the_small_bert_fits_its_config, "path: x.astype(np.float32)", "path: x"),
+    (the_small_bert_fits_its_config, "SmallBert(tuple(words)", "SmallBert(tuple(words[5:])"),
+    (the_features_are_of_these_sentences, "V / np.linalg.norm(V, axis=1, keepdims=True)", "V"),
+    (the_features_are_of_these_sentences, 'file["places"].astype(np.int64)', 'file["places"].astype(np.int64)[::-1]'),
     (the_pairs_are_pairs, "tuple(Pair(*row)", "tuple(Pair(row[0], row[2], row[1])"),
     (the_pairs_are_pairs, "if language not in PAIRS:", "if False:"),
     (the_digits_are_digits, "found.images / 16", "found.images / 8"),

@@ -14,11 +14,12 @@ from byhand.config import ModelConfig
 from byhand.grade import equation, trace, which_equation
 from byhand.grade.equation import Comparison, Equations, Row, tagged_lines
 from byhand.grade.trace import Recorder, library, statements
-from byhand.init import init_model
+from byhand.init import init_classifier, init_model, init_pretrain
 from byhand.np import (
     attention,
     block,
     embedding,
+    finetune,
     generate,
     gradcheck,
     linear,
@@ -29,6 +30,7 @@ from byhand.np import (
     norm,
     optim,
     position,
+    pretrain,
     recurrent,
     residual,
     sample,
@@ -156,6 +158,29 @@ def of_embed(config):
 
 CALLS += [*of_embed(ENCODER), *of_embed(UNTIED),
           *pair(model, "encoder", IDS, of_model(ENCODER), ENCODER, segments=IDS % 2, draws=True)]
+
+
+BERT = config_of("encoder", segments=2)
+BATCH = {"ids": np.array([[1, 2, 3], [4, 1, 0]]), "segments": np.array([[0, 1, 1], [0, 0, 1]]), "mask": np.ones((2, 1, 3), bool),
+         "targets": np.array([[-1, 2, 5], [-1, -1, 6]]), "labels": np.array([1, 0])}
+
+
+def of_loss(forward, backward, *arguments):
+    """A loss is one number, and so is what comes from above."""
+    return [(forward, arguments, {}), (backward, (np.array(1.3), forward(*arguments)[1]), {})]
+
+
+HEADS_OF_BERT = stirred(init_pretrain(np.random.default_rng(1), BERT, dtype=np.float64))
+WRITERS = stirred(init_classifier(np.random.default_rng(1), BERT, 3, dtype=np.float64))
+LORA = X, rng.normal(size=(4, 2)), rng.normal(size=(2, 5)), rng.normal(size=(4, 5))
+CALLS += [
+    *pair(pretrain, "mlm_head", X, HEADS_OF_BERT["mlm"], E), *pair(pretrain, "pool", X, HEADS_OF_BERT["pool"]),
+    *pair(pretrain, "classify", X[0], HEADS_OF_BERT["nsp"], 0.3, draws=True),
+    *of_loss(pretrain.pretrain_forward, pretrain.pretrain_backward, HEADS_OF_BERT, BATCH, BERT),
+    *pair(finetune, "classifier", WRITERS, IDS, BERT),
+    *pair(finetune, "lora", *LORA), (finetune.lora_merge, (LORA[3], *LORA[1:3]), {}),
+    (pretrain.mask_tokens, (np.random.default_rng(0), np.arange(5, 17).reshape(2, 6), 4, 20, 0.5, (0, 1)), {}),
+]
 
 
 def weight_sum(params, batch, rng):

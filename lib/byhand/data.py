@@ -18,6 +18,7 @@ from jaxtyping import Float, Int64, Integer
 from numpy import ndarray as Array
 
 from byhand.check import Index, Size, checked
+from byhand.tree import unflatten
 
 
 def data_dir() -> Path:
@@ -34,6 +35,8 @@ SHA256 = {  # of each file, line ends as Unix has them
     "glove_subset.npz": "2befa9189367248d1ea826b82d0b699c276c8a8dc0bc65070d8c262c914589c8",
     "senses.tsv": "f6315e1a48b98592d0548d83a5bfa3af088d65c61f9a713c61498e331c5713a7",
     "prose_pride_and_prejudice.txt.xz": "75ab4e1eb12e3648bd63293f7e1d14605f2f525e09bbe9c559669c05d3822df2",
+    "bert_small.npz": "3f459a30978211ccbc5ca3d3a14ac4ca89061d59483aa9e55d5253d2d11ea288",
+    "minilm_authors.npz": "2c3f555c275c03ae7c82d38161acf8d1cd4b27cb0d93a4b1855e622bc26e54f3",
     "authors.tsv.gz": "c6850b05cf2a6bbc37d5adacf1e2b85ccf159e9a4af778f2e43b3ae305577814",
     "en_de_ui_short.tsv.gz": "5ebf1bc3cb53f2675e9d24be0e0bddc9b9051e7619c480e5199b11c8ae72787f",
     "en_es_short.tsv.gz": "75230daf74a517c46f48693df1685fdec92e70ce404c6d69b5c5b1d6276d9903",
@@ -185,6 +188,33 @@ def authors() -> Labelled:
     labels = np.array([AUTHORS.index(name) for name, _ in rows])
     labels.flags.writeable = False
     return Labelled(tuple(text for _, text in rows), labels)
+
+
+class SmallBert(NamedTuple):
+    words: tuple[str, ...]  # the vocabulary: [PAD] [UNK] [CLS] [SEP] [MASK], then words
+    params: dict  # {encoder, mlm, pool, nsp}, float32
+    log: Array  # a row for each evaluation: step, training loss, loss and accuracy on hidden words, accuracy on pairs
+
+
+def small_bert() -> SmallBert:
+    """The small BERT of chapter 14 (d 64, 4 heads, 2 layers, 40 places), pre-trained on the novel and on `authors`."""
+    with np.load(io.BytesIO(_read("bert_small.npz")), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    words, log = arrays.pop("words").tobytes().decode().splitlines(), arrays.pop("log")
+    params = unflatten({path: x.astype(np.float32) for path, x in arrays.items()})
+    return SmallBert(tuple(words), params, log)
+
+
+class Features(NamedTuple):
+    places: Array  # (4000,), of the sentences in `authors`: 1,000 for a test, then 3,000
+    vectors: Array  # (4000, 384), float32, rows of length 1
+
+
+def minilm_authors() -> Features:
+    """What the published MiniLM makes of 4,000 sentences of `authors` (`byhand.pretrained.sentence_embeddings`)."""
+    with np.load(io.BytesIO(_read("minilm_authors.npz")), allow_pickle=False) as file:
+        V = file["features"].astype(np.float32)
+        return Features(file["places"].astype(np.int64), V / np.linalg.norm(V, axis=1, keepdims=True))
 
 
 class Pair(NamedTuple):

@@ -532,7 +532,7 @@ WRONG = [
     M("np.pretrain.mlm_head_forward", "twin", "head: ε of its own",
       'params["norm"]["beta"], eps)', 'params["norm"]["beta"])'),
     M("np.pretrain.mlm_head_forward", "slope twin invariant", "head without the bias of words",
-      'return logits + params["bias"], Mlm', "return logits, Mlm"),
+      'return Z + params["bias"], Mlm', "return Z, Mlm"),
     M("np.pretrain.mlm_head_backward", "slope twin invariant", "head: bias averaged over tokens",
       "dlogits.shape[-1]).sum(axis=0)", "dlogits.shape[-1]).mean(axis=0)"),
     M("np.pretrain.mlm_head_backward", "slope twin invariant", "head: activation passed over backwards",

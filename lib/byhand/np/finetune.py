@@ -69,8 +69,8 @@ def classifier_forward(
 ) -> tuple[Float[Array, "*B C"], ClassifierCache]:
     """Logits: encoder, pool, linear map. params {encoder, pool, head: {W, b}}. Frozen, the encoder leaves no cache."""
     H, encoder = encoder_forward(ids, params["encoder"], config, mask, segments, rng)
-    P, pool = pool_forward(H, params["pool"])
-    logits, head = classify_forward(P, params["head"], config.p, rng)
+    P, pool = pool_forward(H, params["pool"])  # (14.4)
+    logits, head = classify_forward(P, params["head"], config.p, rng)  # (14.5)
     return logits, ClassifierCache(None if frozen else encoder, pool, head)
 
 
@@ -78,7 +78,7 @@ def classifier_forward(
 def classifier_backward(dlogits: Float[Array, "*B C"], cache: ClassifierCache) -> dict:
     """The gradients of the parameters; with a frozen body it stops at the pool, and there are none of the encoder."""
     dP, head = classify_backward(dlogits, cache.head)
-    dH, pool = pool_backward(dP, cache.pool)
+    dH, pool = pool_backward(dP, cache.pool)  # (14.8)
     grads = {"pool": pool, "head": head}
     return grads if cache.encoder is None else grads | {"encoder": encoder_backward(dH, cache.encoder)}
 
@@ -101,7 +101,7 @@ def classifier_loss_and_grads(
     segments = batch["segments"] if config.segments else None
     logits, cache = classifier_forward(
         weights, batch["ids"], config, batch["mask"], segments, rng, frozen="encoder" not in params)
-    L, inner = cross_entropy_forward(logits, batch["labels"])
+    L, inner = cross_entropy_forward(logits, batch["labels"])  # (14.14)
     return float(L), _alike(classifier_backward(cross_entropy_backward(1.0, inner), cache), params), len(logits)
 
 
@@ -124,7 +124,7 @@ def lora_forward(
 ) -> tuple[Float[Array, "*N d_out"], LoraCache]:
     """Y = X W + (α/r) X A B (Hu et al. 2021): W is frozen, A and B are trained."""
     U, s = X @ A, alpha / A.shape[-1]
-    return X @ W + s * (U @ B), LoraCache(X, U, A, B, W, s)
+    return X @ W + s * (U @ B), LoraCache(X, U, A, B, W, s)  # (14.15)
 
 
 @checked
@@ -133,10 +133,10 @@ def lora_backward(
 ) -> tuple[Float[Array, "*N d_in"], Float[Array, "d_in r"], Float[Array, "r d_out"]]:
     """dX = dY Wᵀ + dU Aᵀ, dA = Σ xᵀ du, dB = (α/r) Σ uᵀ dy, where U = X A and dU = (α/r) dY Bᵀ. There is no dW."""
     X, U, A, B, W, s = cache
-    dU = s * (dY @ B.mT)
-    dA = X.reshape(-1, A.shape[0]).mT @ dU.reshape(-1, A.shape[1])
-    dB = s * (U.reshape(-1, B.shape[0]).mT @ dY.reshape(-1, B.shape[1]))
-    return dY @ W.mT + dU @ A.mT, dA, dB
+    dU = s * (dY @ B.mT)  # (14.16)
+    dA = X.reshape(-1, A.shape[0]).mT @ dU.reshape(-1, A.shape[1])  # (14.17)
+    dB = s * (U.reshape(-1, B.shape[0]).mT @ dY.reshape(-1, B.shape[1]))  # (14.17)
+    return dY @ W.mT + dU @ A.mT, dA, dB  # (14.17)
 
 
 @checked
@@ -144,7 +144,7 @@ def lora_merge(
     W: Float[Array, "d_in d_out"], A: Float[Array, "d_in r"], B: Float[Array, "r d_out"], alpha: float = 16.0
 ) -> Float[Array, "d_in d_out"]:
     """W + (α/r) A B: one matrix, as fast as W was. With −alpha it is taken off again."""
-    return W + alpha / A.shape[-1] * (A @ B)
+    return W + alpha / A.shape[-1] * (A @ B)  # (14.18)
 
 
 @checked
@@ -188,7 +188,7 @@ def lora_grads(grads: dict, lora: dict, alpha: float = 16.0) -> dict:
     flat = {}
     for path, dW, A, B in _matched("lora_grads", grads, lora):
         s = alpha / A.shape[-1]
-        flat |= {f"{path}.A": s * (dW @ B.mT), f"{path}.B": s * (A.mT @ dW)}
+        flat |= {f"{path}.A": s * (dW @ B.mT), f"{path}.B": s * (A.mT @ dW)}  # (14.19)
     return unflatten(flat)
 
 

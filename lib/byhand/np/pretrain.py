@@ -46,13 +46,13 @@ def mask_tokens(
     free = ~np.isin(ids, barred)
     if not free.any():
         raise ValueError(f"mask_tokens: ids holds {ids.size} special ids and no other, expected a word to hide")
-    quota = np.maximum(1, np.floor(rate * free.sum(axis=-1, keepdims=True) + 0.5))
+    quota = np.maximum(1, np.floor(rate * free.sum(axis=-1, keepdims=True) + 0.5))  # (14.1)
     order = np.where(free, rng.random(ids.shape), 2)  # at random, special ones last
     chosen = free & (order.argsort(axis=-1).argsort(axis=-1) < quota)
     fate, random = rng.random(ids.shape), rng.integers(vocab - len(barred), size=ids.shape)
     for i in barred:
         random += random >= i  # the ordinary words are numbered past the others
-    changed = np.where(fate < HIDE, mask_id, np.where(fate < HIDE + REPLACE, random, ids))
+    changed = np.where(fate < HIDE, mask_id, np.where(fate < HIDE + REPLACE, random, ids))  # (14.2)
     return np.where(chosen, changed, ids), np.where(chosen, ids, IGNORE)
 
 
@@ -123,11 +123,11 @@ def mlm_head_forward(
     H: Float[Array, "*B d"], params: Params(Array, MLM), E: Float[Array, "V d"], eps: NonNegative = 1e-5
 ) -> tuple[Float[Array, "*B V"], MlmHeadCache]:
     """Logits LN(gelu(H W + b)) Eᵀ + bias, with the embedding E again. params {W, b, norm: {gamma, beta}, bias}."""
-    U, linear = linear_forward(H, params["W"], params["b"])
-    G, activation = activation_forward(U)
-    N, norm = layer_norm_forward(G, params["norm"]["gamma"], params["norm"]["beta"], eps)
-    logits, unembed = unembed_forward(N, E)
-    return logits + params["bias"], MlmHeadCache(linear, activation, norm, unembed)
+    U, linear = linear_forward(H, params["W"], params["b"])  # (14.9)
+    G, activation = activation_forward(U)  # (14.9)
+    N, norm = layer_norm_forward(G, params["norm"]["gamma"], params["norm"]["beta"], eps)  # (14.9)
+    Z, unembed = unembed_forward(N, E)
+    return Z + params["bias"], MlmHeadCache(linear, activation, norm, unembed)  # (14.9)
 
 
 @checked
@@ -135,10 +135,10 @@ def mlm_head_backward(
     dlogits: Float[Array, "*B V"], cache: MlmHeadCache
 ) -> tuple[Float[Array, "*B d"], dict, Float[Array, "V d"]]:
     """dH, the gradients of the parameters, and dE = Σ dlogitsᵀ n, to be added to that of the look-up."""
-    dN, dE = unembed_backward(dlogits, cache.unembed)
+    dN, dE = unembed_backward(dlogits, cache.unembed)  # (14.10)
     dG, dgamma, dbeta = layer_norm_backward(dN, cache.norm)
     dH, dW, db = linear_backward(activation_backward(dG, cache.activation), cache.linear)
-    dbias = dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)
+    dbias = dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)  # (14.10)
     return dH, {"W": dW, "b": db, "norm": {"gamma": dgamma, "beta": dbeta}, "bias": dbias}, dE
 
 
@@ -152,7 +152,7 @@ class PoolCache(NamedTuple):
 def pool_forward(H: Float[Array, "*B n d"], params: Params(Array, POOL)) -> tuple[Float[Array, "*B d"], PoolCache]:
     """P = tanh(h₀ W + b): the sequence as its first token, [CLS], holds it. params {W, b}."""
     Z, linear = linear_forward(H[..., 0, :], params["W"], params["b"])
-    P = np.tanh(Z)
+    P = np.tanh(Z)  # (14.4)
     return P, PoolCache(linear, P, H.shape[-2])
 
 
@@ -160,9 +160,9 @@ def pool_forward(H: Float[Array, "*B n d"], params: Params(Array, POOL)) -> tupl
 def pool_backward(dP: Float[Array, "*B d"], cache: PoolCache) -> tuple[Float[Array, "*B n d"], dict]:
     """dZ = dP ∘ (1 − P²); dH is that of the first token, and zero for the others."""
     linear, P, n = cache
-    dh, dW, db = linear_backward(dP * (1 - P * P), linear)
+    dh, dW, db = linear_backward(dP * (1 - P * P), linear)  # (14.7)
     dH = np.zeros((*dh.shape[:-1], n, dh.shape[-1]), dh.dtype)
-    dH[..., 0, :] = dh
+    dH[..., 0, :] = dh  # (14.8)
     return dH, {"W": dW, "b": db}
 
 
@@ -177,14 +177,14 @@ def classify_forward(
 ) -> tuple[Float[Array, "*B C"], ClassifyCache]:
     """Logits of C classes: dropout, then a linear map. params {W, b}."""
     D, dropout = dropout_forward(P, p, rng)
-    logits, linear = linear_forward(D, params["W"], params["b"])
+    logits, linear = linear_forward(D, params["W"], params["b"])  # (14.5)
     return logits, ClassifyCache(dropout, linear)
 
 
 @checked
 def classify_backward(dlogits: Float[Array, "*B C"], cache: ClassifyCache) -> tuple[Float[Array, "*B d"], dict]:
     """dP and the gradients of the parameters."""
-    dD, dW, db = linear_backward(dlogits, cache.linear)
+    dD, dW, db = linear_backward(dlogits, cache.linear)  # (0.20)
     return dropout_backward(dD, cache.dropout), {"W": dW, "b": db}
 
 
@@ -211,13 +211,14 @@ def pretrain_forward(
     H, encoder = encoder_forward(batch["ids"], params["encoder"], config, batch["mask"], segments, rng)
     chosen, E = batch["targets"] != IGNORE, params["encoder"]["embedding"]["tokens"]["E"]
     logits, mlm = mlm_head_forward(H[chosen], params["mlm"], E, config.eps)
-    L, words = cross_entropy_forward(logits, batch["targets"][chosen])
+    L, words = cross_entropy_forward(logits, batch["targets"][chosen])  # (14.3)
     if "nsp" not in params:
         return L, PretrainCache(encoder, mlm, chosen, words)
     P, pool = pool_forward(H, params["pool"])
     scores, nsp = classify_forward(P, params["nsp"], config.p, rng)
-    L_pairs, pairs = cross_entropy_forward(scores, batch["labels"])
-    return np.asarray(L + L_pairs), PretrainCache(encoder, mlm, chosen, words, pool, nsp, pairs)
+    L_pairs, pairs = cross_entropy_forward(scores, batch["labels"])  # (14.6)
+    L = np.asarray(L + L_pairs)  # (14.11)
+    return L, PretrainCache(encoder, mlm, chosen, words, pool, nsp, pairs)
 
 
 @checked
@@ -226,14 +227,14 @@ def pretrain_backward(dL: Float[Array, ""] | float, cache: PretrainCache) -> dic
     dlogits = cross_entropy_backward(dL, cache.words)
     dchosen, dmlm, dE = mlm_head_backward(dlogits, cache.mlm)
     dH = np.zeros((*cache.chosen.shape, dchosen.shape[-1]), dchosen.dtype)
-    dH[cache.chosen] = dchosen
+    dH[cache.chosen] = dchosen  # (14.12)
     grads = {"mlm": dmlm}
     if cache.nsp is not None:
         dP, grads["nsp"] = classify_backward(cross_entropy_backward(dL, cache.pairs), cache.nsp)
         dH_pool, grads["pool"] = pool_backward(dP, cache.pool)
-        dH += dH_pool
+        dH += dH_pool  # (14.12)
     grads["encoder"] = encoder_backward(dH, cache.encoder)
-    grads["encoder"]["embedding"]["tokens"]["E"] += dE
+    grads["encoder"]["embedding"]["tokens"]["E"] += dE  # (14.13)
     return grads
 
 
