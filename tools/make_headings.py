@@ -19,7 +19,7 @@ GO_ON = ("workshop", "runs")  # pages that go on with chapters 0 and 11
 def headings(book=ROOT / "book"):
     """By number: the notebook of the chapter, the heading, and the id of its cell."""
     found = {}
-    for path in [*sorted(book.glob("[0-9][0-9]_*.ipynb")), *(book / f"{name}.ipynb" for name in GO_ON)]:
+    for path in [*sorted(book.glob("[0-9][0-9]_*.ipynb")), *(p for name in GO_ON for p in book.glob(f"{name}.ipynb"))]:
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if cell["cell_type"] == "markdown":
                 for heading, number in re.findall(r"^## ((\d+\.\d+) · .*\S)", "".join(cell["source"]), re.MULTILINE):
