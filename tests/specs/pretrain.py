@@ -525,10 +525,10 @@ WRONG = [
       "padding_mask(lengths, n)", "padding_mask(np.full(count, n), n)"),
     # heads
     M("np.pretrain.mlm_head_forward + mlm_head_backward", "twin invariant", "head without the activation",
-      "    G, activation = activation_forward(U)\n", "    G, activation = U, None\n",
+      "    G, activation = activation_forward(S)\n", "    G, activation = S, None\n",
       "activation_backward(dG, cache.activation)", "dG"),
     M("np.pretrain.mlm_head_forward", "twin invariant", "head with relu",
-      "activation_forward(U)", "activation_forward(U, 'relu')"),
+      "activation_forward(S)", "activation_forward(S, 'relu')"),
     M("np.pretrain.mlm_head_forward", "twin", "head: ε of its own",
       'params["norm"]["beta"], eps)', 'params["norm"]["beta"])'),
     M("np.pretrain.mlm_head_forward", "slope twin invariant", "head without the bias of words",

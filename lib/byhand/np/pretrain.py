@@ -123,8 +123,8 @@ def mlm_head_forward(
     H: Float[Array, "*B d"], params: Params(Array, MLM), E: Float[Array, "V d"], eps: NonNegative = 1e-5
 ) -> tuple[Float[Array, "*B V"], MlmHeadCache]:
     """Logits LN(gelu(H W + b)) Eᵀ + bias, with the embedding E again. params {W, b, norm: {gamma, beta}, bias}."""
-    U, linear = linear_forward(H, params["W"], params["b"])  # (14.9)
-    G, activation = activation_forward(U)  # (14.9)
+    S, linear = linear_forward(H, params["W"], params["b"])  # (14.9)
+    G, activation = activation_forward(S)  # (14.9)
     N, norm = layer_norm_forward(G, params["norm"]["gamma"], params["norm"]["beta"], eps)  # (14.9)
     Z, unembed = unembed_forward(N, E)
     return Z + params["bias"], MlmHeadCache(linear, activation, norm, unembed)  # (14.9)
