@@ -64,7 +64,7 @@ def attack(name, kind, *cells, due=FULL, says="", **extra):
 
 IN_A = [  # what the first answer does before it computes anything; it loses its own points at most
     ("a loop for ever", "loop", "while True:\n    pass", "stopped"),
-    ("a loop that swallows every exception", "loop", "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", "stopped"),
+    ("a loop that swallows every exception", "loop", "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", "FAIL"),
     ("a loop deaf to signals", "loop", "import signal\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):\n    signal.signal(s, signal.SIG_IGN)\nwhile True:\n    pass", "stopped"),
     ("a sleep", "loop", "import time\ntime.sleep(1000)", "stopped"),
     ("a recursion with the limit raised", "recursion", "import sys\nsys.setrecursionlimit(10**7)\ndef f(n):\n    return f(n + 1) + 1\nf(0)", ""),
@@ -83,7 +83,7 @@ IN_A = [  # what the first answer does before it computes anything; it loses its
     ("forged results in every open file", "forgery", "import os, json, struct\nh = json.dumps({'question': '04.1', 'case': 'values', 'kind': 'ok', 'text': '', 'changed': [], 'events': [], 'arrays': [], 'sizes': []}).encode()\nfor fd in range(3, 128):\n    try:\n        os.write(fd, struct.pack('>I', len(h)) + h)\n    except OSError:\n        pass\nreturn np.zeros(2), np.zeros(2)", ""),
     ("garbage in every open file", "forgery", "import os\nfor fd in range(3, 128):\n    try:\n        os.write(fd, b'\\xff' * 4096)\n    except OSError:\n        pass\nos._exit(0)", ""),
     ("stack frames searched for what is expected", "forgery", "import sys, gc\nfound = [x for x in gc.get_objects() if isinstance(x, dict) and 'expected' in x]\nf = sys._getframe()\nwhile f:\n    found += [v for k, v in f.f_locals.items() if 'expected' in k or 'points' in k]\n    f = f.f_back\nif not found:\n    raise RuntimeError('nothing found')\nreturn found[0]", "nothing found"),
-    ("solutions read from the disk", "forgery", "import pathlib\nfound = [p for p in map(pathlib.Path, ('/job', '/home', '/tmp')) if p.exists() for p in p.rglob('*') if 'reference' in p.name or 'expected' in p.name or 'mutants' in p.name]\nif not found:\n    raise RuntimeError('nothing found')\nreturn found", "nothing found"),
+    ("solutions read from the disk", "forgery", "import pathlib\nfound = [p for p in map(pathlib.Path, ('/job', '/home', '/tmp')) if p.exists() for p in p.rglob('*') if p.name in ('expected.npz', 'mutants.py', 's04_attention.py', 's04_attention.md')]\nif not found:\n    raise RuntimeError('nothing found')\nreturn found", "nothing found"),
     ("what is asked read again", "forgery", "import os\nfor fd in range(3, 64):\n    try:\n        os.lseek(fd, 0, 0)\n        found = os.read(fd, 10)\n    except OSError:\n        continue\n    assert not found\nassert not [p for p in os.listdir('/job') if p not in ('byhand', 'worker.py')]\nraise RuntimeError('nothing left')", "nothing left"),
     ("the memory searched for other cases", "forgery", "import gc\nfor x in gc.get_objects():\n    if isinstance(x, dict) and (isinstance(x.get('cases'), list) or isinstance(x.get('questions'), list)):\n        return x\nraise RuntimeError('nothing left')", "nothing left"),
     ("the library imported from where it is installed", "forgery", "from byhand.grade.reference.s04_attention import attention as right\nreturn right(Q, K, V, mask)", "not allow"),
