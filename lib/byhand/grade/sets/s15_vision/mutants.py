@@ -102,7 +102,7 @@ def _cut(order=(0, 2, 1, 3, 4), turned=False):
 
 
 def _from_the_end(images, patch):
-    """The code of the statement with a transpose of all axes, which moves those in front as well."""
+    """One exchange of axes, counted from the front: right for one image alone."""
     *lead, H, W, c = images.shape
     h, w = H // patch, W // patch
     five = images.reshape(*lead, h, patch, w, patch, c)
@@ -119,6 +119,9 @@ CUTTING = (
     Mutant("the code as it is", _cut((2, 0, 3, 1, 4)),
            "That is the code as it was: the squares run down, then right, and so do the pixels of each. Both pairs of "
            "axes are in the wrong order.", "15.1", CUT_ALL),
+    Mutant("pixels before squares", _cut((2, 3, 0, 1, 4)),
+           "A row of the result is no square: its pixels are far apart in the image. The two axes that say which "
+           "square it is come first, then the two that say which pixel in it.", "15.1", CUT_ALL),
     Mutant("down, then right", _cut((2, 0, 1, 3, 4)),
            "The pixels of a square are in order now, the squares are not: they still run down column by column.",
            "15.1", CUT_ALL),
@@ -227,7 +230,7 @@ def _names(order=tuple(_ORDERS), say=lambda name: name, look=lambda x: x, withou
 
 
 _TURN = {"down first": "transposed", "transposed": "down first"}
-EXHIBIT_ALL = ("five exhibits", "colours in another grid")
+EXHIBIT_ALL = ("five exhibits", "colours in another grid", "a corner of one colour")
 NAMING = (
     Mutant("always right", lambda image, F, patch: "right",
            "Everything is called right. Four kinds of exhibit are not: compare the rows with the squares of the "
@@ -239,6 +242,10 @@ NAMING = (
                                      look=lambda F: F[0]),
            "An exhibit whose squares run down, then right, is called right. Square 0 is the upper left one in whatever "
            "order they run, so the first row is not enough: look at the others too.", "15.1", EXHIBIT_ALL),
+    *(Mutant(f"first two rows alone, {order[0]} first", _names(order, look=lambda F: F[:2]),
+             "Two rows are not enough: where the squares at the border are of one colour, the first rows are the same "
+             "in whatever order they were made. Compare all of them.", "15.1", ("a corner of one colour",))
+      for order in (tuple(_ORDERS), ("reshape", "right", "down first", "transposed", "channels first"))),
     Mutant("rows as sets", _names(("right", "transposed", "channels first", "down first", "reshape"),
                                   look=lambda F: np.sort(F, axis=1)),
            "The rows are compared as sets of numbers, or by their sums, so the order in a row is not seen: a square "
@@ -259,16 +266,18 @@ NAMING = (
 # 15.5
 
 
-def _convolution(load, stride=None, bias=True, learns=True):
+def _convolution(load, stride=None, bias=True, learns=True, padding=0, has=True):
     def function(W, b, patch):
         import torch
 
         f, d = W.shape
         c = f // patch**2
-        conv = torch.nn.Conv2d(c, d, patch, stride=stride or patch, dtype=W.dtype)
+        conv = torch.nn.Conv2d(c, d, patch, stride=stride or patch, padding=padding and patch // 2, bias=has,
+                               dtype=W.dtype)
         with torch.no_grad():
             conv.weight.copy_(load(W, patch, c, d))
-            conv.bias.copy_(b if bias else 0 * b)
+            if has:
+                conv.bias.copy_(b if bias else 0 * b)
         if not learns:
             conv.requires_grad_(False)
         return conv
@@ -298,6 +307,11 @@ CONVOLUTIONS = (
     Mutant("stride 1", _convolution(_right, stride=1),
            "The window moves by one pixel, so the squares overlap: the stride is the width of a square.", "15.1", CONV),
     Mutant("no bias", _convolution(_right, bias=False), "The bias is missing.", "15.1", CONV),
+    Mutant("made without a bias", _convolution(_right, has=False), "The bias is missing.", "15.1",
+           (*CONV, "learning")),
+    Mutant("padded", _convolution(_right, padding=1),
+           "The image is padded, so the windows lie across the borders of the squares: nothing is put around it.",
+           "15.1", CONV),
     Mutant("channels reversed", _convolution(lambda W, p, c, d: _right(W, p, c, d).flip(1)),
            "The channels are in the opposite order.", "15.1", ("tokens", "colours in a batch")),
     Mutant("frozen", _convolution(_right, learns=False),
@@ -516,6 +530,37 @@ def _whole_row(layers, shares):
     return R, row / R[..., 0, :].sum(axis=-1, keepdims=True)
 
 
+def _fresh(layers, shares):
+    """What goes past attention is the identity in each layer, and not what came in."""
+    n = layers.shape[-1]
+    R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+    for A, r in zip(layers, shares, strict=True):
+        R = (1 - r) * A.mean(axis=-3) @ R + r * np.eye(n)
+    row = R[..., 0, 1:]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _each_head(layers, shares):
+    """Every head rolled out alone, and the mean taken at the end."""
+    n = layers.shape[-1]
+    R = np.broadcast_to(np.eye(n), layers.shape[1:])
+    for A, r in zip(layers, shares, strict=True):
+        R = ((1 - r) * A + r * np.eye(n)) @ R
+    R = R.mean(axis=-3)
+    row = R[..., 0, 1:]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _heads_in_front(layers, shares):
+    """The mean over axis 0 of a layer, which is the heads only where there is no batch."""
+    n = layers.shape[-1]
+    R = np.eye(n)
+    for A, r in zip(layers, shares, strict=True):
+        R = ((1 - r) * A.mean(axis=0) + r * np.eye(n)) @ R
+    row = R[..., 0, 1:]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
 def _largest(layers, shares):
     R, row = _rolled(scaled=False)(layers, shares)
     return R, row / row.max(axis=-1, keepdims=True)
@@ -584,6 +629,15 @@ ROLLS = (
              "The layers are multiplied without their residuals, which come in once, at the end; every layer has its "
              "own before the next one reads its rows.", "15.6", MORE)
       for name, share in {"mean": np.mean, "product": np.prod, "last": lambda s: s[-1]}.items()),
+    Mutant("identity past attention", _fresh,
+           "What goes past attention is the identity in every layer, (1 − r) A R + r I. It is what came into the layer "
+           "that goes past: r R.", "15.6", MORE),
+    Mutant("each head alone", _each_head,
+           "Each head is rolled out alone, and the mean is taken at the end. The heads of a layer are put together "
+           "before the next layer reads its rows: take their mean in each.", "15.6", MORE),
+    Mutant("heads counted from the front", _heads_in_front,
+           "The mean is taken over the first axis of a layer, where the heads are only if there is no batch. Count "
+           "from the end: axis −3.", "15.6", ("a batch", "two axes in front")),
     Mutant("mean of the layers", _once(None, False),
            "The layers are averaged. The second mixes what the first has mixed, so they are multiplied.", "15.6", MORE),
     Mutant("last row", _last_row,
@@ -601,6 +655,10 @@ ROLLS = (
            "A half is used for every layer; each has a share of its own.", "15.6", ROLL_ALL),
     Mutant("first share everywhere", _rolled(shares=lambda s: 0 * s + s[0]),
            "The share of the first layer is used for all of them.", "15.6", MORE),
+    Mutant("mean share everywhere", _rolled(shares=lambda s: 0 * s + s.mean()),
+           "The mean of the shares is used in every layer; each has its own.", "15.6", MORE),
+    Mutant("shares backwards", _rolled(shares=lambda s: s[::-1]),
+           "The shares are read from the last layer to the first: shares[l] belongs to layers[l].", "15.6", MORE),
     Mutant("heads summed", _rolled(mixed=lambda A: A.sum(axis=-3)),
            "The heads are summed; a mean of them has rows that sum to one.", "15.6", ROLL_ALL),
     Mutant("first head", _rolled(mixed=lambda A: A[..., 0, :, :]),
@@ -770,6 +828,9 @@ FRAMES = (
     Mutant("side by side", _framed(lambda N, w, h: N // w),
            "The frames are laid side by side; each begins one hop after the one before.", "15.8",
            ("overlapping", "exactly filled", "gaps")),
+    Mutant("side by side, and the rest", _framed(lambda N, w, h: N // w, lambda N, w, h, n: N % w),
+           "The frames are laid side by side; each begins one hop after the one before.", "15.8",
+           ("overlapping", "exactly filled", "gaps")),
     Mutant("by the hop alone", _framed(lambda N, w, h: N // h),
            "The length of a frame is left out: frames that begin near the end do not fit.", "15.8",
            ("overlapping",)),
@@ -785,6 +846,9 @@ FRAMES = (
     Mutant("counted twice", _framed(left=lambda N, w, h, n: N - n * w),
            "Samples that two frames share are counted twice: n frames see fewer than n times wide.", "15.8",
            FRAME_ALL),
+    Mutant("counted twice, not below zero", _framed(left=lambda N, w, h, n: max(0, N - n * w)),
+           "Samples that two frames share are counted twice: n frames see fewer than n times wide.", "15.8",
+           ("overlapping",)),
     Mutant("shared hop", _framed(left=lambda N, w, h, n: N - n * h),
            "n hops are taken off; the last frame reaches further than its hop.", "15.8", ("overlapping",
                                                                                         "exactly filled", "gaps")),

@@ -109,10 +109,11 @@ QUESTIONS = (
         clauses=(
             ("Four of the five made a mistake", "five exhibits"),
             ("images of any shape", "colours in another grid"),
+            ("a corner of one colour", "a corner of one colour"),
         ),
         hints=(
             "Look at the first row first: which exhibits have the right pixels there, and in the right order? Then at "
-            "the second row.",
+            "the others: where an image has one colour, a row alone tells nothing.",
             "Make all five candidates yourself: read the image as five axes, put them into each of the five orders, "
             "and see which one gives the rows.",
             "five = image.reshape(h, patch, w, patch, c); the orders are right (0, 2, 1, 3, 4), reshape (0, 1, 2, 3, "
@@ -121,6 +122,8 @@ QUESTIONS = (
         cases=(
             Case("five exhibits", cases.exhibits(3, 4, 2, 5, cases.CUTS), "five pairs, one of each kind", 2),
             Case("colours in another grid", cases.exhibits(5, 2, 3, 4, cases.CUTS * 2), "ten pairs", 1),
+            Case("a corner of one colour", cases.exhibits(3, 4, 2, 5, cases.CUTS, flat=True),
+                 "the squares above and at the left", guards="five exhibits", open=True),
             Case("others", cases.exhibits(2, 5, 3, 2, cases.CUTS), "other sizes", guards="five exhibits"),
         ),
         mutants=mutants.NAMING,
@@ -281,10 +284,10 @@ QUESTIONS = (
         ),
         cases=(
             Case("three layers", cases.weights(3, 2, 5), "three layers, no batch", 1),
-            Case("a batch", cases.weights(4, 3, 5, (2,)), "two images", 1),
+            Case("a batch", cases.weights(4, 6, 5, (2,)), "two images", 1),
             Case("two axes in front", cases.weights(4, 2, 5, (3, 6)), "three times six", guards="a batch", open=True),
             Case("one layer", cases.weights(1, 3, 4), "one layer", 1),
-            Case("other sizes", cases.weights(2, 4, 6, (3,)), "other sizes", guards="a batch"),
+            Case("other sizes", cases.weights(2, 5, 6, (3,)), "other sizes", guards="a batch"),
         ),
         mutants=mutants.ROLLS,
     ),
