@@ -18,16 +18,17 @@ def _softmax(S, axis=-1):
 
 def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=lambda G, N, dY: G * N, power=1,
           dg=lambda dY, N, X, g: (dY * N).sum(axis=0), center=False, outside=False, size="rms", wide=False,
-          again=False, axis=-1, late=False, plus=False):
+          again=False, axis=-1, late=False, plus=False, output=False):
     def function(dY, X, g):
         r = {"rms": (X * X).mean(axis=-1, keepdims=True), "std": X.var(axis=-1, keepdims=True),
              "length": (X * X).sum(axis=-1, keepdims=True)}[size]
         r = np.sqrt(r + 1e-6)
         N = X / r
         G = dY if outside else dY * gain(g)
-        inner = of(G, N, dY)
+        row = N * (1 + g) if output else N
+        inner = of(G, row, dY)
         inner = inner.sum(axis=axis, keepdims=True) / (X.shape[axis] if mean == "mean" else 1)
-        dX = G - along * (X * r if wide else N) * inner - (G.mean(axis=-1, keepdims=True) if center else 0)
+        dX = G - along * (X * r if wide else row) * inner - (G.mean(axis=-1, keepdims=True) if center else 0)
         dX = G / r - N * inner if late else dX
         dX = dX / (1 if late else r**power) * (gain(g) if outside or again else 1)
         return N + g if plus else N * out(g), dX, dg(dY, N, X, g)
@@ -38,6 +39,13 @@ def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=
 BACK = ("what goes back", "other sizes")
 
 GAINS = (
+    Mutant(
+        "the output for the row",
+        _gain(output=True),
+        "Y stands where N belongs: the slope of the root has the normalised row before its gain, in both places.",
+        "17.1",
+        BACK,
+    ),
     Mutant(
         "as given",
         _gain(gain=lambda g: g),
@@ -240,7 +248,7 @@ def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False,
         else:
             K, V = np.repeat(K[:, :1], H, axis=1), np.repeat(V[:, :1], H, axis=1)
         S = Q @ K.mT * {"k": k**-0.5, "all": (H * k) ** -0.5, "1": 1.0, "k k": 1 / k, "up": k**0.5,
-                        "heads": H**-0.5}[scale]
+                        "heads": H**-0.5, "shared": (k * times) ** -0.5}[scale]
         may = np.tri(n, k=mask, dtype=bool) if mask < 9 else np.ones((n, n), bool)
         may = may.T if turned else may
         A = np.where(may, _softmax(S, axis), 0) if late else _softmax(np.where(may, S,
@@ -257,6 +265,14 @@ EACH = ("two groups", "three groups", "one group each", "other sizes")
 SHARED = ("two groups", "three groups", "other sizes")
 
 GROUPED = (
+    Mutant(
+        "scaled by the heads of a group",
+        _grouped(scale="shared"),
+        "The scores are divided by the root of k times H / G. A product of q and k still adds k numbers, however many "
+        "heads share the keys.",
+        "17.1",
+        SHARED,
+    ),
     Mutant(
         "as given",
         _grouped("tile"),
@@ -398,15 +414,15 @@ GROUPED = (
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1, width="k"):
+            cap=True, outer=1.0, axis=-1, width="k", early=False):
     def function(dO, Q, K, V, c):
         s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
         t = np.tanh(U / c)
         A = _softmax(c * t if cap else U)
-        dA = dO @ V.T
+        dA = dO @ V.T * (slope(t, c) if early else 1)
         dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0))
-        dS = dS * (slope(t, c) if cap else 1) * (outer if outer == 1.0 else c)
+        dS = dS * (slope(t, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
         dQ, dK = dS @ K * (s if "Q" in scale else 1), dS.T @ Q * (s if "K" in scale else 1)
         return (dK, dQ, dV(A, dO)) if turn else (dQ, dK, dV(A, dO))
 
@@ -416,6 +432,21 @@ def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV
 SCORES = ("dQ", "dK", "a small cap", "other sizes")
 
 CAPPED = (
+    Mutant(
+        "tanh twice",
+        _capped(slope=lambda t, c: 1 - np.tanh(t) ** 2),
+        "The tanh is taken twice: S / c is the tanh already, and its slope is one minus its square.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "cap before the softmax",
+        _capped(early=True),
+        "The slope of the cap is multiplied before the softmax's way back. On the way there the cap came first: on "
+        "the way back it comes after the softmax.",
+        "17.1",
+        SCORES,
+    ),
     Mutant(
         "as given",
         _capped(slope=lambda t, c: 1 - (c * t) ** 2),
@@ -718,7 +749,7 @@ def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=Tr
             P, Q = _softmax(logits[:, :-1]), np.eye(V)[ids[:, :-1]]
         last = lengths[:, None]
         mask = {"next": np.arange(1, n) < last, "this": np.arange(n - 1) < last, "all": np.ones((B, n - 1), bool),
-                "short": np.arange(2, n + 1) < last, "nonzero": ids[:, 1:] >= 0}[keep][..., None]
+                "short": np.arange(2, n + 1) < last, "nonzero": ids[:, 1:] != 0}[keep][..., None]
         if share == "tokens":
             w = mask / mask.sum()
         elif share == "texts":
@@ -845,18 +876,26 @@ PADDED = (
         "11.1",
         ("the loss", "other sizes", "no padding", "a single token"),
     ),
+    Mutant(
+        "padding known by its id",
+        _padded("nonzero"),
+        "The id 0 is left out wherever it stands. Here it is a word, and padding has another id: lengths says which "
+        "tokens are real.",
+        "8.8",
+        ("another padding",),
+    ),
 )
 
 # 17.6
 
 
 def _lion(first="old", b=(0.9, 0.99), decay="step", sign=True, m_step=False, up=False, g_decay=False, bare=False,
-          after=False, memory=""):
+          after=False, memory="", coarse=False):
     def function(theta, g, m, lr, wd):
         if g_decay:
             g = g + wd * theta
         new = b[1] * m + (1 - b[1]) * g
-        u = b[0] * (new if first == "new" else m) + (1 if bare else 1 - b[0]) * g
+        u = b[0] * (new if first == "new" else m) + (1 if bare else 1 - b[0]) * (np.sign(g) if coarse else g)
         step = np.sign(u) if sign else u
         if decay == "inside":
             step = np.sign(u + wd * theta)
@@ -994,6 +1033,13 @@ LIONS = (
         "The same number is taken from every weight; decay takes a share of each.",
         "11.5",
         ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "sign of the gradient mixed",
+        _lion(coarse=True),
+        "The sign of g goes into the mixture. Mix m and g as they are, and take the sign of what comes out.",
+        "17.5",
+        STEPS,
     ),
     Mutant(
         "nothing remembered",
@@ -1195,7 +1241,7 @@ PIECES = (
 
 def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: z / T, u_of=lambda u: u):
     def function(logits, T, p, u):
-        w = _softmax(heat(logits, T) if when in ("before", "shares") else logits)
+        w = _softmax(heat(logits, T) if when in ("before", "shares", "again") else logits)
         if when == "power":
             w = w ** (1 / T)
         ranked = np.argsort(-w, kind="stable")
@@ -1214,6 +1260,8 @@ def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: 
             kept[ranked[:size]] = w[ranked[:size]]
         if when == "shares":
             kept = kept * _softmax(logits) / w
+        if when == "again":
+            kept = kept ** (1 / T)
         if order == "ranks":
             share = np.cumsum(kept[ranked])
         else:
@@ -1333,6 +1381,13 @@ DRAWS = (
         DRAWN,
     ),
     Mutant(
+        "temperature again for the shares",
+        _draw("again"),
+        "The temperature is applied twice: once before the nucleus is cut, and again to what is kept.",
+        "17.3",
+        DRAWN,
+    ),
+    Mutant(
         "shares without the temperature",
         _draw("shares"),
         "The temperature decides who is in the nucleus, and not how much each gets: it comes first, for all that "
@@ -1346,7 +1401,7 @@ DRAWS = (
 
 
 def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, within=False, last=False, rest=True,
-           momentum=False):
+           momentum=False, trim=False):
     def function(W, X, y, lr, parts):
         import torch
 
@@ -1362,6 +1417,8 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
             if not rest:
                 pieces = [(X[: N // parts * parts], y[: N // parts * parts])]
             for x, z in pieces:
+                if trim:
+                    x, z = x[: N // parts], z[: N // parts]
                 Z = x @ W
                 P = torch.softmax(Z, dim=-1)
                 Q = torch.nn.functional.one_hot(z, W.shape[1]).to(W.dtype)
@@ -1388,6 +1445,13 @@ PARTED = ("even parts", "uneven parts", "other sizes")
 ALL_STEPS = ("even parts", "uneven parts", "one part", "other sizes")
 
 STEPPED = (
+    Mutant(
+        "longer parts cut",
+        _steps("means", trim=True),
+        "The longer parts are cut to the length of the shortest: some rows never count.",
+        "17.5",
+        UNEVEN,
+    ),
     Mutant(
         "as given",
         _steps("means"),
@@ -1587,21 +1651,23 @@ PROBES = (
     Mutant(
         "two texts only",
         _probe(texts="first"),
-        "Your probe changes the second text and looks at the first. Any text may reach any other.",
+        "Your probe sees what reaches some of the texts, and not what reaches this one. Any text may reach any other: "
+        "leave each alone in turn, and change all others.",
         "17.5",
         (THIRD,),
     ),
     Mutant(
         "no batch",
         _probe(texts="none"),
-        "The second number is always 0: whether the other texts of the batch matter was not asked.",
+        "The second number is 0, and one text does move when others change. Change the ids of the other texts, and "
+        "look at the one that you left alone: their order or number may leave a mean as it was.",
         "17.5",
         (MEAN, THIRD, BOTH),
     ),
     Mutant(
         "no future",
         _probe(look="none"),
-        "The first number is always 0: whether the future matters was not asked.",
+        "The first number is 0, and a place does move when later tokens change.",
         "8.9",
         (AHEAD, FAR, RARE, HALF, BOTH),
     ),
@@ -1617,7 +1683,7 @@ PROBES = (
         "all together, and no batch",
         _probe(together=True, texts="none"),
         "All texts are changed together, so that what one does to another looks like the future; and the second "
-        "number is always 0.",
+        "number is 0 where a text does move.",
         "17.5",
         (MEAN, THIRD, BOTH),
     ),
