@@ -103,6 +103,24 @@ def wishes(B, V, greedy=0, whole=0, tied=False, scale=1.5):
     return make
 
 
+def nearly_equal(rng):
+    """Rows with T = 0 in which the likeliest word leads by very little, and is not the first of the two."""
+    logits, T = rng.normal(size=(5, 8)), np.round(rng.uniform(0.5, 2.5, size=5), 2)
+    for row, gap in zip(logits, (1e-3, 1e-6), strict=False):
+        first, second = np.sort(rng.permutation(8)[:2])
+        row[first] = round(row.max() + 1.0, 1)
+        row[second] = row[first] + gap
+    T[:2] = 0.0
+    return {"logits": logits, "T": T, "p": rng.uniform(0.9, 0.97, size=5), "u": rng.uniform(0.02, 0.98, size=5)}
+
+
+def just_reached(rng):
+    """Four equal words: their probabilities have no rounding, and p is the mass of one, two or three of them."""
+    p = rng.permutation([0.25, 0.25, 0.5, 0.5, 0.75, 0.75])
+    return {"logits": np.zeros((6, 4)), "T": np.round(rng.uniform(0.5, 2.5, size=6), 2), "p": p,
+            "u": rng.uniform(0.02, 0.98, size=6)}
+
+
 # ---------------------------------------------------------------- 12.6
 
 NAMES = ("temperature", "top-k", "top-p", "top-p first", "crossing word lost", "softmax twice")

@@ -716,9 +716,11 @@ def _windows(shift=1, side="old", tail="moved", count="moved", extra=False, firs
             starts.append(last)
         if extra:
             starts.append(last)
-        if tail == "padded" and starts[-1] < last:
+        if tail in ("padded", "marked") and starts[-1] < last:
             starts.append(starts[-1] + stride)
-        long = np.concatenate([ids, np.full(n + stride + 2, -1 if tail == "padded" else 0)])
+        if tail == "behind always" or tail == "behind" and starts[-1] < last:
+            starts.append(last + 1)
+        long = np.concatenate([ids, np.full(n + stride + 2, 0 if tail in ("moved", "lost") else -1)])
         X = np.stack([long[s : s + n] for s in starts])
         Y = np.stack([np.roll(ids, -shift)[s : s + n] if shift != 1 and s + n < T else long[s + shift : s + n + shift]
                       for s in starts])
@@ -900,6 +902,29 @@ WINDOWS = (
         "The last window is filled up behind the text: it is to be moved back, so that it ends with the text.",
         "12.2",
         ("a rest",),
+    ),
+    Mutant(
+        "filled up with −1",
+        _windows(tail="marked"),
+        "The last window is filled up behind the text: it is to be moved back, so that it ends with the text.",
+        "12.2",
+        ("a rest",),
+    ),
+    Mutant(
+        "the last window one too far",
+        _windows(tail="behind"),
+        "The last window stands one token too far: its inputs end with the text, so that its last token has no "
+        "target. It is the last target that ends with the text, and the window begins at T − 1 − n.",
+        "12.2",
+        ("a rest",),
+    ),
+    Mutant(
+        "a last window one too far, always",
+        _windows(tail="behind always"),
+        "A last window is added whose inputs end with the text, so that its last token has no target: it is the last "
+        "target that ends with the text. The last window begins at T − 1 − n, and is added only if none begins there.",
+        "12.2",
+        ("even", "a rest", "no overlap", "one by one", "one window"),
     ),
     Mutant(
         "a window too many",
@@ -1449,6 +1474,8 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
             kept = mass <= mass_of
         elif stays == "lost but one":
             kept = (mass <= mass_of) | (mass == Q)
+        elif stays == "reached":
+            kept = mass - Q <= mass_of
         elif stays == "one more":
             kept = torch.cat([kept[:, :1], kept[:, :-1]], dim=-1)
         elif stays == "share of the largest":
@@ -1668,6 +1695,22 @@ WISHES = (
         "A row whose T is 0 is divided by it: that row wants the likeliest word, with probability 1.",
         "12.4",
         ("the likeliest",),
+    ),
+    Mutant(
+        "a small temperature for zero",
+        lambda logits, T, p, u: _wish(zero="nan")(logits, T.clamp(min=0.01), p, u),
+        "T = 0 is taken for a small temperature, at which words that are nearly equal still share: that row has all "
+        "its probability on its likeliest word.",
+        "12.4",
+        ("nearly equal",),
+    ),
+    Mutant(
+        "one more where the mass is met",
+        _wish(stays="reached"),
+        "Where the words before have just the mass p, one word more stays: they reach p, so the next one goes. "
+        "A word stays if the mass before it is below p.",
+        "12.4",
+        ("just reached",),
     ),
     Mutant(
         "zero means one",
@@ -1988,10 +2031,13 @@ def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=Tr
                 "v": math.sqrt(v), "pairs": math.sqrt(k / 2)}[scale]
         S = np.einsum("bhk,bhmk->bhm", Q, used[:, which]) / root
         S = S * (columns < m) if values == "blind" else S
-        A = softmax(S) * seen[:, None] if hidden == "after" else softmax(np.where(seen[:, None], S, hidden))
+        S = S * seen[:, None] if values == "emptied" else S
+        shown = S if hidden is None else np.where(seen[:, None], S, 0.0 if hidden == "after" else hidden)
+        A = softmax(S) * seen[:, None] if hidden == "after" else softmax(shown)
         A = seen[:, None] / seen.sum(axis=-1)[:, None, None] + 0 * A if add == "even" else A
         A = A * (columns < m) if values == "old" else A
-        Z = np.einsum("bhm,bhmv->bhv", A, V_all[:, which])
+        read = V_all * seen[:, None, :, None] if values == "emptied" else V_all
+        Z = np.einsum("bhm,bhmv->bhv", A, read[:, which])
         if merge == "mean":
             Z = 0 * Z + Z.mean(axis=1, keepdims=True)
         if merge == "features":
@@ -2222,6 +2268,14 @@ STEPS = (
         "padding scores 0",
         _one(hidden=0.0),
         "Padding has the score 0, and gets a weight: a column that is not seen has −∞.",
+        "8.5",
+        ("output",),
+    ),
+    Mutant(
+        "padding scores 0, and values 0",
+        _one(values="emptied", sees="row", hidden=None),
+        "Padding is emptied, so that it has the score 0 and still gets a weight, which the others lack: a column that "
+        "is not seen has the score −∞.",
         "8.5",
         ("output",),
     ),
@@ -3256,7 +3310,8 @@ STALE = (
     Mutant(
         "all see all",
         _everywhere(lambda L: np.ones((L, L), dtype=bool)),
-        "Everybody sees everybody: with more than two blocks, leave one out and the cache is still wrong.",
+        "In every block rows look ahead and others see what has changed, as where everybody sees everybody: with more "
+        "than two blocks, leave one out and the cache is still wrong.",
         "12.5",
         ("three blocks", "four blocks"),
     ),
@@ -3353,8 +3408,8 @@ STALE = (
     Mutant(
         "prefix everywhere",
         _everywhere(lambda L: _prefix(max(L, 2))),
-        "Tokens 0 and 1 see each other in every block, and all others look back: with more than two blocks, "
-        "leave one out and the cache is still wrong.",
+        "More than one block looks ahead and more than one hands on, as where tokens 0 and 1 see each other in every "
+        "block: with more than two blocks, leave one out and the cache is still wrong.",
         "12.5",
         ("three blocks", "four blocks"),
     ),
@@ -3777,6 +3832,8 @@ def _copying(back=1, first="minus", reads=("word", "before"), into="before", bri
         if look:
             M_2[:] = 0
             M_2[place[V - look :], place[: V + look]] = long
+        if first == "place":
+            M_2[part["word"], place[0]] = -2 * long
         if first == "too much":
             M_2[part["word"], part["word"]] = -long / 4
         N_2[part[brings], part[out]] = 1.0
@@ -3813,8 +3870,8 @@ COPIES = (
     Mutant(
         "layer 1 turned round",
         _copying(turn_1=True),
-        "M_1 is turned round: rows of M belong to the token that asks, columns to the one that is asked; and a place "
-        "cannot see the next one.",
+        "Layer 1 spreads evenly, as it prefers no token that a place can see: place i must look at place i − 1. "
+        "Rows of M belong to the token that asks, columns to the one that is asked, and no place sees the next one.",
         "4.2",
         ("five words", "a dozen", "nearly certain"),
     ),
@@ -3960,8 +4017,8 @@ COPIES = (
     Mutant(
         "layer 1 turned round, loud",
         _copying(turn_1=True, c=_loud),
-        "M_1 is turned round: rows of M belong to the token that asks, columns to the one that is asked; and a "
-        "place cannot see the next one.",
+        "Layer 1 spreads evenly, as it prefers no token that a place can see: place i must look at place i − 1. "
+        "Rows of M belong to the token that asks, columns to the one that is asked, and no place sees the next one.",
         "4.2",
         ("five words", "a dozen", "nearly certain"),
     ),
@@ -3984,6 +4041,29 @@ COPIES = (
         _copying(reads=("before", "before"), first="nothing", c=_loud),
         "Layer 2 looks for a token with the same predecessor: that is the same word again. It must look for a "
         "token whose predecessor is the word itself.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "looks at itself, place 0 shut out",
+        _copying(back=0, first="place"),
+        "In layer 1 every place looks at itself: it must look one place back, to learn which word came before.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "layer 1 spreads evenly, place 0 shut out",
+        _copying(turn_1=True, first="place", c=_loud),
+        "Layer 1 spreads evenly, as it prefers no token that a place can see: place i must look at place i − 1. "
+        "Rows of M belong to the token that asks, columns to the one that is asked, and no place sees the next one.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "layer 1 speaks, place 0 shut out",
+        _copying(into="next", first="place"),
+        "Layer 1 brings into the part called next: that is read as the answer. The word before goes into the part "
+        "called before.",
         "12.6",
         ("five words", "a dozen", "nearly certain"),
     ),

@@ -98,7 +98,7 @@ QUESTIONS = (
         ),
         cases=(
             Case("even", cases.text(19, 6, 4), "windows that end where the text ends", 2),
-            Case("a rest", cases.text(27, 7, 5), "a last window that is moved back", 2),
+            Case("a rest", cases.text(26, 7, 5), "a last window that is moved back", 2),
             Case("no overlap", cases.text(16, 5, 5), "stride = n", guards="even", open=True),
             Case("one by one", cases.text(11, 4, 1), "stride = 1", guards="a rest", open=True),
             Case("one window", cases.text(8, 7, 3), "one token more than a window", guards="even", open=True),
@@ -177,6 +177,9 @@ QUESTIONS = (
             Case("all words", cases.wishes(5, 8, 0, 2), "two rows with p = 1", guards="probabilities", open=True),
             Case("equal words", cases.wishes(6, 5, tied=True), "words that are equally likely",
                  guards="probabilities", open=True),
+            Case("just reached", cases.just_reached, "words that have just the mass p", guards="probabilities",
+                 open=True),
+            Case("nearly equal", cases.nearly_equal, "T = 0 and a small lead", guards="the likeliest", open=True),
             Case("other sizes", cases.wishes(9, 6, 1, 1), "nine readers, six words", guards="the likeliest"),
         ),
         mutants=mutants.WISHES,
@@ -186,6 +189,8 @@ QUESTIONS = (
             ("0 for the likeliest word", "the likeliest"),
             ("above 0 and at most 1", "all words"),
             ("Of equal words the first goes in first.", "equal words"),
+            ("whose probabilities reach p", "just reached"),
+            ("has all its probability on its likeliest word", "nearly equal"),
         ),
     ),
     Question(
