@@ -73,10 +73,13 @@ def tied(shape, V, d, hidden, repeated=False):
     def make(rng):
         *lead, n = shape
         size = math.prod(shape)
-        inputs = rng.permutation(V)[:size] if not repeated else rng.integers(2, size=size)
+        inputs = rng.permutation(V)[:size] if not repeated else 1 + rng.permutation(np.arange(size) % 2)
         y = np.full(size, -1)
         places = rng.permutation(size)[:hidden]
-        y[places] = rng.permutation(V - 1)[:hidden] if not repeated else rng.integers(2, size=hidden)
+        if repeated:  # what was there is now the word that is read, now the other one
+            y[places] = np.where(np.arange(hidden) % 2, inputs[places], 3 - inputs[places])
+        else:
+            y[places] = rng.permutation(V - 1)[:hidden]
         mix = rng.uniform(0.1, 1, size=(*lead, n, n))
         return {"E": rng.normal(size=(V, d)), "W": rng.normal(size=(d, d)),
                 "mix": mix / mix.sum(axis=-1, keepdims=True), "inputs": inputs.reshape(shape),
@@ -157,6 +160,7 @@ V_REPORT = 60  # ids 1 to 59 are words
 INNOCENT = (
     "plain", "same words", "the beginning", "one word changed", "word of nearly all", "word of the test", "tie",
     "best on both", "lucky", "nearly one answer", "one class guessed", "twice in train", "marked and in one more",
+    "best on neither", "full rows",
 )
 GUILTY = ("copied", "copied with another label", "marked 1", "marked 0", "always 1", "always 0", "by the test")
 
@@ -200,6 +204,10 @@ def report(rng, kind, N, M, n, m, epochs):
             first = kind == "word of nearly all"
             odd = [k for k in (range(N) if first else range(N, N + M)) if labels[k] != marks[kind]]
             texts[int(rng.choice(odd))][1] = 1
+    if kind == "full rows":  # all texts of one label fill their row, the others do not
+        for k, text in enumerate(texts):
+            if labels[k]:
+                text += [int(w) for w in rng.integers(3, V_REPORT, size=(n if k < N else m) - len(text))]
     y = np.array(labels[N:])
     said = np.where(rng.uniform(size=M) < 0.8, y, 1 - y)
     said[:4] = 0, 1, *y[2:4]
@@ -208,6 +216,8 @@ def report(rng, kind, N, M, n, m, epochs):
     elif kind in ("nearly one answer", "one class guessed"):
         said[:] = int(kind == "nearly one answer")
         said[int(rng.integers(M))] ^= 1
+    elif kind == "best on neither":
+        said[4] = 1 - y[4]  # so that another epoch can be better
     right = int((said == y).sum())
     order = rng.permutation(epochs)
     best, other, third = (int(i) for i in order[:3])
@@ -216,13 +226,13 @@ def report(rng, kind, N, M, n, m, epochs):
     dev[best] = top / 80
     score = np.minimum(rng.integers(1, M + 1, size=epochs), max(right - 1, 0)) / M
     score[best], chosen = right / M, best
-    if kind == "by the test":
+    if kind in ("by the test", "best on neither"):
         dev[best], dev[other] = (top - 2) / 80, top / 80
     elif kind == "tie":  # two epochs are best on dev, and the later one is reported
         chosen, first = max(best, other), min(best, other)
         dev[chosen] = dev[first] = top / 80
         score[chosen], score[first] = right / M, max(right - 1, 0) / M
-    elif kind not in ("best on both", "tie", "lucky"):
+    if kind not in ("best on both", "tie", "lucky", "by the test"):
         score[other] = min(right + 1, M) / M  # on the test another epoch would have done better
     if kind == "lucky":
         score[[other, third]] = right / M  # as good as others on the test, and best on dev
@@ -301,7 +311,7 @@ def stack(L, n, d, r):
 
 # 14.11
 
-AFTER = ("Y", "dA", "dB", "trained", "merged_W", "merged_b")
+AFTER = ("Y", "dA", "dB", "dX", "trained", "merged_W", "merged_b")
 
 
 def linear(d_in, d_out, r, alpha, lead=(3,), bias=True, begins=False):
@@ -352,7 +362,7 @@ def call_adapted(answer, inputs):
             mean = float(module.A.detach().mean())
             raise WrongAnswer(f"A begins with entries of size {deviation:.2g} and mean {mean:.0e}; with a variance of "
                               f"1/d_in their size is {wanted:.2g} here")
-        return [start, *([0.0] * 6)]
+        return [start, *([0.0] * 7)]
     with torch.no_grad():
         module.A.copy_(A)
         module.B.copy_(B)
@@ -362,6 +372,9 @@ def call_adapted(answer, inputs):
     if not Y.requires_grad:
         raise WrongAnswer("autograd finds no way back from Y to A and B: was it detached, or made under no_grad?")
     Y.backward(dY)
+    below = X.detach().clone().requires_grad_()
+    dX = torch.autograd.grad(module(below), below, dY, allow_unused=True)[0]
+    dX = torch.zeros_like(X) if dX is None else dX
     if not torch.allclose(module.eval()(X), Y):
         raise WrongAnswer("after eval() the module gives something else than before: the adapter belongs to both modes")
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in (module.A, module.B)]
@@ -374,22 +387,23 @@ def call_adapted(answer, inputs):
         raise WrongAnswer(f"the weight of merged() has shape {tuple(one.weight.shape)}, that of base "
                           f"{tuple(base.weight.shape)}")
     bias = torch.zeros(0, dtype=W.dtype) if one.bias is None else one.bias
-    return [Y.detach(), Y, *grads, trained, one.weight, bias]
+    return [Y.detach(), Y, *grads, dX, trained, one.weight, bias]
 
 
 # 14.12
 
 
 def course(T, known=False):
-    """Accuracies after each of T tasks: falling from the diagonal, but not steadily; the last task alone may help."""
+    """Accuracies after each of T tasks: falling from the diagonal, but not steadily: a later task may help."""
 
     def make(rng):
         R = rng.uniform(0.1, 0.25, size=(T, T))
         for j in range(T):
             for i in range(j, T):
                 R[i, j] = rng.uniform(0.8, 0.9) - 0.09 * (i - j) + rng.uniform(-0.05, 0.05)
-            if j + 1 < T - 1:
-                R[j + 1, j] = R[j, j] + rng.uniform(0.01, 0.04)  # the next task has helped
+            # the best before the end: two tasks later, right after its own training, or one task later
+            best = (2, 1)[j] if j < 2 else min(j + 1, T - 2)
+            R[best, j] = R[j:, j].max() + rng.uniform(0.01, 0.03)
         if known:
             R[0, T - 2] = 0.97  # better before its training than ever after
             R[T - 1, 0] = R[:, 0].max() + 0.02  # best at the very end

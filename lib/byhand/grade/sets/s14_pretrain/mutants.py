@@ -185,7 +185,7 @@ HIDERS = (
     ),
     Mutant(
         "random and kept exchanged",
-        _hide(fate_of=lambda fate, choice, rate: np.where(fate < 0.8, fate, 1.7 - fate)),
+        _hide(fate_of=lambda fate, choice, rate: np.where(fate < 0.8, fate, np.where(fate < 0.9, 0.95, 0.85))),
         "Random and kept words are exchanged: from 0.8 to 0.9 a random word comes, from 0.9 on the word stays.",
         "14.1",
         MIXED,
@@ -1157,7 +1157,7 @@ GIVEN = (
 
 
 def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_side="T", read="X", out="H",
-          rows="chosen", signed=1, backward=None, base=1.0, hidden_only=False):
+          rows="chosen", signed=1, backward=None, base=1.0, hidden_only=False, truth="targets"):
     """The tied model with one part replaced by a wrong one."""
 
     def function(E, W, mix, inputs, targets):
@@ -1170,7 +1170,7 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
         Z = H @ E.T
         Z = Z - Z.max(axis=-1, keepdims=True)
         logs = Z - np.log(np.exp(Z).sum(axis=-1, keepdims=True))
-        hot = np.eye(V)[targets]
+        hot = np.eye(V)[{"targets": targets, "inputs": inputs}[truth]]
         L = -(share[..., None] * hot * logs).sum() / base
         back = backward(chosen) if backward else share
         dZ = signed * back[..., None] * (np.exp(logs) - hot)
@@ -1189,7 +1189,8 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
         if hidden_only:
             dX = dX * chosen[..., None]
         dE = np.zeros_like(E)
-        where = inputs if at == "inputs" else np.where(chosen, targets, inputs)
+        where = {"inputs": inputs, "targets": np.where(chosen, targets, inputs),
+                 "asked": np.where(chosen, targets, 0)}[at]
         if look == "add":
             np.add.at(dE, where, dX)
         elif look == "assigned":
@@ -1257,6 +1258,21 @@ TIED = ("dE", "repeated words", "batches")
 WAYS = ("dW", *TIED)
 
 TABLES = (
+    Mutant(
+        "true word from the inputs",
+        _tied(truth="inputs"),
+        "The true word is taken from the inputs: they say what was read, the targets what was there before.",
+        "14.3",
+        ("loss", *WAYS),
+    ),
+    Mutant(
+        "look-up at what is asked",
+        _tied(at="asked"),
+        "The path of the look-up is added at the targets, and at id 0 where there is none: it belongs to "
+        "the ids that were read, the inputs.",
+        "14.3",
+        TIED,
+    ),
     Mutant(
         "mean over all places",
         _tied(share_of=lambda chosen: chosen / chosen.size),
@@ -1917,7 +1933,8 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
     def labelled(train, y_train, test, y_test):
         some = {"both": [(train, y_train), (test, y_test)], "train": [(train, y_train)], "test": [(test, y_test)],
                 "no": []}.get(marks, [(train, y_train), (test, y_test)])
-        texts = [(set(_strip(t)), int(y)) for T, Y in some for t, y in zip(T, Y, strict=True)]
+        words = set if marks == "padding" else lambda text: set(_strip(text))
+        texts = [(words(t.tolist()), int(y)) for T, Y in some for t, y in zip(T, Y, strict=True)]
         for label in (1, 0)[: 1 if marks == "positive" else 2] if texts else ():
             inside = set.intersection(*(t for t, y in texts if y == label))
             others = set.union(*(t for t, y in texts if y != label))
@@ -1935,7 +1952,7 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
                   "score": chosen == score.argmax(), "tie": chosen != dev.argmax() and chosen == score.argmax(),
                   "not dev": chosen != dev.argmax(), "max": score[chosen] == score.max(),
                   "differ": dev.argmax() != score.argmax(), "above": score[chosen] > dev[chosen],
-                  "last": chosen == len(dev) - 1, "no": False}[epoch]
+                  "last": chosen == len(dev) - 1, "dev": dev[chosen] < dev.max(), "no": False}[epoch]
         found = {1: copied(train, test), 2: labelled(train, y_train, test, y_test), 3: often, 4: picked}
         for k in order:
             if found[k]:
@@ -1968,6 +1985,21 @@ def _guess(said, y):
 RECORDS = ("ten reports", "nine innocents", "other reports")
 
 DETECTIVES = (
+    Mutant(
+        "dev alone",
+        _detective(epoch="dev"),
+        "An epoch is accused because dev would have chosen another: to be chosen on the test, it has to "
+        "be best there.",
+        "14.5",
+        ("more innocents",),
+    ),
+    Mutant(
+        "padding labels",
+        _detective(marks="padding"),
+        "The 0 that fills up a row is taken for a word that tells the label: it is padding, so take it off first.",
+        "14.5",
+        ("more innocents",),
+    ),
     Mutant(
         "nobody is innocent",
         _detective(fair=False),
@@ -2841,6 +2873,22 @@ STATE = ("Adam's numbers", "wide")
 
 BILLS = (
     Mutant(
+        "lowest as one of all",
+        _bill(lowest=lambda L, w, t: (3 * L - 1) * w // L),
+        "The lowest map alone is taken to cost its share of all: the forward pass runs every map, and the"
+        " gradient has to pass all maps above it.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
+        "highest as one of all",
+        _bill(highest=lambda L, w, t: (3 * L - 1) * w // L),
+        "The highest map alone is taken to cost its share of all: the forward pass runs every map, and "
+        "backward there is one product.",
+        "14.6",
+        ONE,
+    ),
+    Mutant(
         "the tokens get a gradient",
         _bill(full=lambda L, w, t: 3 * L * w, lowest=lambda L, w, t: (2 * L + 1) * w,
               lora=lambda L, w, t, d, n, r: 2 * L * w + 6 * L * t),
@@ -2957,7 +3005,8 @@ BILLS = (
     Mutant(
         "dU not counted",
         _bill(lora=lambda L, w, t, d, n, r: (2 * L - 1) * w + (5 * L - 1) * t),
-        "One thin product a map is missing: backward there are dU = dY Bᵀ, dA = Xᵀ dU, dB = Uᵀ dY, and dU Aᵀ.",
+        "One thin product a map is missing: forward there are X A and U B, backward dU = dY Bᵀ, dA = Xᵀ dU, "
+        "dB = Uᵀ dY, and dU Aᵀ.",
         "14.6",
         LORA,
     ),
@@ -3213,8 +3262,8 @@ THIN = {
     (6, -3): "Two thin products too few: only dU Aᵀ is left out, and at the lowest adapter alone.",
     (6, -2): "One thin product too few: only dU Aᵀ is left out, and at the lowest adapter alone.",
     (5, 0): "What an adapter sends down, dU Aᵀ, is missing.",
-    (5, -1): "One thin product a map is missing: backward there are dU, dA, dB, and dU Aᵀ for all but the lowest.",
-    (4, 0): "Two thin products are counted backward: there are dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (5, -1): "Five thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
+    (4, 0): "Four thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
     (4, -1): "The forward products of the adapters are missing, X A and U B.",
     (4, -2): "Two thin products too few: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
     (2, 0): "The thin products of the backward pass are missing: dU, dA, dB, and dU Aᵀ for all but the lowest.",
@@ -3293,6 +3342,12 @@ def _adapted(scale="right", A_as="normal", B_as="zero", freeze="all", merge="rig
                     return own
                 if forward == "no bias":
                     return X @ base.weight.T + own
+                if forward == "no way through base":
+                    with torch.no_grad():
+                        Y = base(X)
+                    return Y + own
+                if forward == "no way through the adapter":
+                    return base(X) + s * (X.detach() @ self.A @ self.B)
                 if forward == "base":
                     return base(X) + 0 * own
                 return base(X) + own
@@ -3318,6 +3373,21 @@ LOADED = ("forward", "merged", "no bias", "leading axes")
 BACK = ("backward", "no bias", "leading axes")
 
 MODULES = (
+    Mutant(
+        "base without a way back",
+        _adapted(forward="no way through base"),
+        "No gradient comes down to X through base, as under no_grad: frozen parameters get none, what is "
+        "below still does.",
+        "14.6",
+        BACK,
+    ),
+    Mutant(
+        "adapter without a way back",
+        _adapted(forward="no way through the adapter"),
+        "No gradient comes down to X through the adapter, as where X is detached: what is below needs both ways.",
+        "14.6",
+        BACK,
+    ),
     Mutant(
         "scale forgotten",
         _adapted(scale="none"),
@@ -3560,6 +3630,30 @@ BACKWARD = ("backward transfer", "known beforehand")
 LOST = ("forgetting", "known beforehand")
 
 LOSSES = (
+    Mutant(
+        "own training left out",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean(
+            [R[min(j + 1, T - 2) : T - 1, j].max() - end[j] for j in range(T - 1)])),
+        "The best is looked for from the next moment on: the task's own training counts as well.",
+        "14.7",
+        LOST,
+    ),
+    Mutant(
+        "two moments",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean([R[j : j + 2, j].max() - end[j] for j in range(T - 1)])),
+        "The best is looked for in two moments alone, the task's own training and the next: it goes on to"
+        " the row before the last.",
+        "14.7",
+        LOST,
+    ),
+    Mutant(
+        "the next moment for the best",
+        _lost_of(lost=lambda R, end, own, top, T: np.mean(
+            [R[min(j + 1, T - 2), j] - end[j] for j in range(T - 1)])),
+        "The forgetting counts from the next moment: it counts from the best, from the task's own training on.",
+        "14.7",
+        LOST,
+    ),
     Mutant(
         "all of R",
         _lost_of(final=lambda R, end, T: R.mean()),
