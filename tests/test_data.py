@@ -301,7 +301,7 @@ WRONG = [
     (the_small_bert_fits_its_config, "path: x.astype(np.float32)", "path: x"),
     (the_small_bert_fits_its_config, "SmallBert(tuple(words)", "SmallBert(tuple(words[5:])"),
     (the_features_are_of_these_sentences, "V / np.linalg.norm(V, axis=1, keepdims=True)", "V"),
-    (the_features_are_of_these_sentences, 'file["places"].astype(np.int64)', 'file["places"].astype(np.int64)[::-1]'),
+    (the_features_are_of_these_sentences, 'found["places"].astype(np.int64)', 'found["places"].astype(np.int64)[::-1]'),
     (the_pairs_are_pairs, "tuple(Pair(*row)", "tuple(Pair(row[0], row[2], row[1])"),
     (the_pairs_are_pairs, "if language not in PAIRS:", "if False:"),
     (the_digits_are_digits, "found.images / 16", "found.images / 8"),

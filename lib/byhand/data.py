@@ -72,6 +72,12 @@ def _read(name: str) -> bytes:
     return data
 
 
+def _arrays(name: str) -> dict[str, Array]:
+    """The arrays of an .npz file, by name."""
+    with np.load(io.BytesIO(_read(name)), allow_pickle=False) as file:
+        return {key: file[key] for key in file.files}
+
+
 class WordVectors(NamedTuple):
     words: tuple[str, ...]  # in order of frequency
     vectors: Array  # (len(words), 50), float32, read-only
@@ -93,9 +99,9 @@ def _places(words: tuple[str, ...]) -> dict[str, int]:
 @functools.cache
 def glove() -> WordVectors:
     """GloVe 6B, 50 wide: the 10,000 most frequent words and 161 rarer ones (Pennington et al. 2014)."""
-    with np.load(io.BytesIO(_read("glove_subset.npz")), allow_pickle=False) as file:
-        words = tuple(file["words"].tobytes().decode().split("\n"))
-        vectors = file["vectors"].astype(np.float32)
+    found = _arrays("glove_subset.npz")
+    words = tuple(found["words"].tobytes().decode().split("\n"))
+    vectors = found["vectors"].astype(np.float32)
     vectors.flags.writeable = False
     return WordVectors(words, vectors)
 
@@ -169,8 +175,7 @@ def novel() -> str:
 @functools.cache
 def published_record() -> dict[str, Array]:
     """What MiniLM and SmolLM2 gave in the cells of chapter 17, by the name and the inputs of what computed it."""
-    with np.load(io.BytesIO(_read("published_record.npz")), allow_pickle=False) as file:
-        found = {name: file[name] for name in file.files}
+    found = _arrays("published_record.npz")
     for x in found.values():
         x.flags.writeable = False
     return found
@@ -198,8 +203,7 @@ class SmallBert(NamedTuple):
 
 def small_bert() -> SmallBert:
     """The small BERT of chapter 14 (d 64, 4 heads, 2 layers, 40 places), pre-trained on the novel and on `authors`."""
-    with np.load(io.BytesIO(_read("bert_small.npz")), allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    arrays = _arrays("bert_small.npz")
     words, log = arrays.pop("words").tobytes().decode().splitlines(), arrays.pop("log")
     params = unflatten({path: x.astype(np.float32) for path, x in arrays.items()})
     return SmallBert(tuple(words), params, log)
@@ -212,9 +216,9 @@ class Features(NamedTuple):
 
 def minilm_authors() -> Features:
     """What the published MiniLM makes of 4,000 sentences of `authors` (`byhand.pretrained.sentence_embeddings`)."""
-    with np.load(io.BytesIO(_read("minilm_authors.npz")), allow_pickle=False) as file:
-        V = file["features"].astype(np.float32)
-        return Features(file["places"].astype(np.int64), V / np.linalg.norm(V, axis=1, keepdims=True))
+    found = _arrays("minilm_authors.npz")
+    V = found["features"].astype(np.float32)
+    return Features(found["places"].astype(np.int64), V / np.linalg.norm(V, axis=1, keepdims=True))
 
 
 class Pair(NamedTuple):

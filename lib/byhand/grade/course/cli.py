@@ -20,7 +20,7 @@ from ..sets import SETS, questions_of
 from . import batch, doctor, export, feedback
 from .collect import collect, roster_of
 from .sandbox import SandboxError
-from .store import Store
+from .store import Store, earned
 
 GOOD, WRONG, UNSETTLED, USAGE = 0, 1, 2, 64  # exit codes
 TITLES = {set_id: f"Exercises {int(set_id)}" for set_id in SETS}
@@ -68,7 +68,7 @@ def run_grade(a) -> int:
 
 
 def run_status(a) -> int:
-    questions, most = questions_of(a.set), sum(q.points for q in questions_of(a.set))
+    questions, most = _questions(a)
     with Store(a.store / a.set) as store:
         rows, points = store.rows(most, _roster(a)), store.points()
     say(", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet")
@@ -77,7 +77,7 @@ def run_status(a) -> int:
         say(f"points: mean {sum(got) / len(got):.1f} of {most}, lowest {min(got):g}, highest {max(got):g}", "",
             "question  full  none  mean   title")
     for q in questions:
-        mine = [p["automatic"] if p["given"] is None else p["given"] for p in points if p["question"] == q.id]
+        mine = [earned(p) for p in points if p["question"] == q.id]
         if mine:
             say(f"{q.id:8}  {sum(x == q.points for x in mine):4}  {sum(x == 0 for x in mine):4}  "
                 f"{sum(mine) / len(mine):4.1f}  {q.title} ({q.points})")
@@ -92,7 +92,7 @@ def run_status(a) -> int:
 
 def run_regrade(a) -> int:
     """A new round for all; the grades change only when it is applied."""
-    most = sum(q.points for q in questions_of(a.set))
+    _, most = _questions(a)
     with Store(a.store / a.set) as store:
         before = {r.student: r for r in store.rows(most)}
         if a.apply:
@@ -149,7 +149,7 @@ def run_override(a) -> int:
 
 
 def run_export(a) -> int:
-    questions, most = questions_of(a.set), sum(q.points for q in questions_of(a.set))
+    questions, most = _questions(a)
     with Store(a.store / a.set) as store:
         rows, points = store.rows(most, _roster(a)), store.points()
     open_ones = [row for row in rows if row.status in export.OPEN]
@@ -179,7 +179,7 @@ def run_export(a) -> int:
 
 
 def run_feedback(a) -> int:
-    questions, most = questions_of(a.set), sum(q.points for q in questions_of(a.set))
+    questions, most = _questions(a)
     folder = a.store / a.set / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     with Store(a.store / a.set) as store:
@@ -211,6 +211,12 @@ def run_selfcheck(a) -> int:
     problems = [problem for set_id in ([a.set] if a.set else SETS) for problem in selfcheck(set_id)]
     say(*problems, f"{len(problems)} problems")
     return WRONG if problems else GOOD
+
+
+def _questions(a):
+    """Of the set, and their points together."""
+    questions = questions_of(a.set)
+    return questions, sum(q.points for q in questions)
 
 
 def _roster(a) -> list[str]:

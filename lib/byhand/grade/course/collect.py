@@ -49,8 +49,8 @@ def collect(store, source: str | Path, roster=()) -> Collected:
                 found.strangers.append(student)
                 continue
             student = names[_plain(student)]
-        sha = hashlib.sha256(data[:LARGEST + 1]).hexdigest()
-        new = store.receive(student, name, sha, Path(name).suffix, data[:LARGEST + 1])
+        sha = hashlib.sha256(data).hexdigest()
+        new = store.receive(student, name, sha, Path(name).suffix, data)
         (found.kept if new else found.known).append(student)
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
     found.missing = [name for name in roster if name not in there]

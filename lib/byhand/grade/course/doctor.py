@@ -13,7 +13,7 @@ from typing import NamedTuple
 from . import sandbox
 
 PROBES = '''
-import json, os, socket, subprocess, sys, time
+import json, os, socket, time
 
 secret, port, outside = json.load(open("/job/request.json"))
 found, started = {}, []
@@ -66,7 +66,6 @@ def children():
     except OSError:
         pass
     return len(started) if len(started) >= 90 else ""
-
 
 
 def processes():

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 
+from .store import earned
+
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 OPEN = ("waiting", "error", "partial")  # what must be settled before grades leave
 
@@ -18,7 +20,7 @@ def table(rows, points, questions, title: str, kind: str) -> str:
 
     of = {}
     for p in points:
-        of.setdefault(p["student"], {})[p["question"]] = p["automatic"] if p["given"] is None else p["given"]
+        of.setdefault(p["student"], {})[p["question"]] = earned(p)
     out = io.StringIO(newline="")
     write = csv.writer(out)
     most = sum(q.points for q in questions)
@@ -48,7 +50,7 @@ def gradescope(row, points, questions) -> str:
         raise ValueError(f"export: {row.student} is {row.status}, expected a grade")
     title = {q.id: q.title for q in questions}
     tests = [{"number": p["question"], "name": title.get(p["question"], ""), "max_score": p["max_points"],
-              "score": p["automatic"] if p["given"] is None else p["given"], "output": p["text"],
+              "score": earned(p), "output": p["text"],
               "output_format": "text", "visibility": "after_published"} for p in points]
     return json.dumps({"score": row.points, "tests": tests, "visibility": "after_published",
                        "stdout_visibility": "hidden"}, ensure_ascii=False, indent=1) + "\n"

@@ -2,6 +2,8 @@
 
 import html
 
+from .store import earned
+
 STYLE = """
 :root { color-scheme: light dark; --line: #8885; --bad: #b3261e; --good: #146c2e; }
 @media (prefers-color-scheme: dark) { :root { --bad: #ffb4ab; --good: #7edb95; } }
@@ -20,7 +22,7 @@ def page(row, points, questions, title: str) -> str:
     titles = {q.id: q.title for q in questions}
     lines, parts = [], []
     for p in points:
-        mine = p["automatic"] if p["given"] is None else p["given"]
+        mine = earned(p)
         by = " (given by your instructor)" if p["given"] is not None else ""
         kind = "good" if mine == p["max_points"] else "bad"
         lines.append(f'<tr><td><a href="#q{said(p["question"])}">{said(p["question"])}</a></td>'

@@ -1,21 +1,16 @@
 """What goes into the sandbox for a question: inputs as data, or the code that makes them where they hold functions."""
 
 import ast
-import hmac
+import importlib
 import inspect
 import math
 
 import numpy as np
 
-from ..model import make_inputs
+from ..model import make_inputs, seed_of
 from ..sets import SETS, questions_of
 
 LOAD = 20.0  # seconds for the cells of a notebook to be executed, imports of torch and matplotlib among them
-
-
-def seed_of(key: bytes, question, case) -> int:
-    """As `make_inputs` draws it."""
-    return int.from_bytes(hmac.new(key, f"{question.id}/{case.name}".encode(), "sha256").digest()[:8], "big")
 
 
 class NotPlain(TypeError):
@@ -70,8 +65,6 @@ class _Source:
 
     def __init__(self, set_id):
         package = f"byhand.grade.sets.{SETS[set_id]}"
-        import importlib
-
         self.cases = importlib.import_module(f"{package}.cases")
         self.questions = ast.parse(inspect.getsource(importlib.import_module(f"{package}.questions")))
         self.tree = ast.parse(inspect.getsource(self.cases))

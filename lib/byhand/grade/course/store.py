@@ -54,6 +54,11 @@ class Row(NamedTuple):
     note: str
 
 
+def earned(p) -> float:
+    """The points that count of a row of `points`: those given by a person, or else the automatic ones."""
+    return p["automatic"] if p["given"] is None else p["given"]
+
+
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -160,7 +165,7 @@ class Store:
         """One row a student, of the roster too, in order."""
         sums = {}
         for p in self.points():
-            sums[p["student"]] = sums.get(p["student"], 0) + (p["automatic"] if p["given"] is None else p["given"])
+            sums[p["student"]] = sums.get(p["student"], 0) + earned(p)
         found = {name: Row(name, "not submitted", None, max_points, "") for name in roster}
         for row in self.db.execute("SELECT student FROM latest"):
             found[row[0]] = Row(row[0], "waiting", None, max_points, "not graded yet")
