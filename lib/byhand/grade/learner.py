@@ -11,6 +11,7 @@ from dataclasses import replace
 from . import memory
 from .examine import Report, examine
 from .forbid import forbidden, names_of
+from .mistakes import seen_of
 from .model import make_inputs
 from .run import blank, copied
 from .sets import SETS, all_questions, expected_arrays, questions_of
@@ -58,7 +59,7 @@ def _report(question, answer):
     if found:
         return Report(question, (), f"not counted: uses {', '.join(found)}, which this exercise does not allow")
     expected = functools.partial(expected_arrays, question)
-    return Report(question, examine(question, answer, expected))
+    return Report(question, examine(question, answer, expected, seen=seen_of(question)))
 
 
 def hint(key, level=None):

@@ -96,6 +96,7 @@ class Question:
     clauses: tuple[tuple[str, str], ...] = ()  # words of the statement, and the public case that tries them
     torch: bool = False  # arrays go to the answer as tensors, and come back as arrays
     seconds: float = 10.0  # the longest that one case may take
+    library: tuple[str, ...] = ()  # modules of byhand that an answer may import
 
     @property
     def name(self):

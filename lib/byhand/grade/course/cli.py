@@ -207,6 +207,16 @@ def run_check(a) -> int:
     return GOOD
 
 
+def run_bundle(a) -> int:
+    """What students get: their notebooks, and of the library what checks them."""
+    from . import bundle
+
+    files = bundle.files_of(list(dict.fromkeys(a.sets)), a.book)
+    out = bundle.write(files, a.out)
+    say(f"{len(files)} files in {out}; no reference, solution, hidden case or known mistake's code is among them")
+    return GOOD
+
+
 def run_selfcheck(a) -> int:
     problems = [problem for set_id in ([a.set] if a.set else SETS) for problem in selfcheck(set_id)]
     say(*problems, f"{len(problems)} problems")
@@ -269,6 +279,10 @@ def parser() -> argparse.ArgumentParser:
                   False)
     sub.add_argument("notebook", type=Path)
     sub.add_argument("--set", choices=SETS, default=None)
+    sub = command("bundle", run_bundle, "a package for students, without answers", "bundle 04 05 --out w3.zip", False)
+    sub.add_argument("sets", nargs="+", choices=SETS, metavar="SET", help=f"any of {', '.join(SETS)}")
+    sub.add_argument("--out", type=Path, required=True, help="a new folder, or a name that ends in .zip")
+    sub.add_argument("--book", default="", metavar="URL", help="where the chapters are, for links; else they are words")
     sub = command("selfcheck", run_selfcheck, "prove the questions themselves", "selfcheck", False)
     sub.add_argument("set", nargs="?", choices=SETS, default=None)
     return top

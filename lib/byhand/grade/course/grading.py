@@ -22,6 +22,7 @@ from ..run import Result
 from ..sets import questions_of, references_of
 from . import sandbox, worker
 from .inputs import request
+from .modules import HOME, needed
 from .submission import Submission
 
 ARRAYS = set("?bBhHiIlLqQefdFD")  # kinds of numbers that may come back
@@ -111,7 +112,7 @@ def _answers(set_id, submission, asked, blobs, confine) -> dict:
     known, waiting = {q.id: q for q in questions_of(set_id)}, asked["questions"]
     found = {}
     while waiting:
-        for head, parts in _frames(_once(submission, asked | {"questions": waiting}, blobs, confine)):
+        for head, parts in _frames(_once(set_id, submission, asked | {"questions": waiting}, blobs, confine)):
             if len(parts) == 1 and any(q["id"] == head.get("of") for q in waiting):
                 found[head["of"]] = _of_question(known[head["of"]], head, parts[0])
         lost = [q for q in waiting if q["id"] not in found]
@@ -121,14 +122,14 @@ def _answers(set_id, submission, asked, blobs, confine) -> dict:
     return found
 
 
-def _once(submission, asked, blobs, confine) -> bytes:
+def _once(set_id, submission, asked, blobs, confine) -> bytes:
     """One sandbox for these questions: what it wrote."""
     torch = any(q["torch"] for q in asked["questions"])
     seconds = sum(asked["load"] + q["seconds"] * (3 + len(q["cases"]) / 2) for q in asked["questions"])
     most = sandbox.Limits(seconds=seconds + 30, data=(2 if torch else 1) << 30)
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         job = Path(folder) / "job"
-        _write_job(job)
+        _write_job(job, [name for q in questions_of(set_id) for name in q.library])
         for question in asked["questions"]:  # an answer cannot know which case it meets
             random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
         text = json.dumps(asked | {"cells": submission.cells}).encode()
@@ -202,8 +203,8 @@ def _result(header, blobs, question) -> Result | None:
         return None
 
 
-def _write_job(job: Path) -> None:
-    """The folder that the sandbox sees: of byhand what runs an answer, nothing else."""
+def _write_job(job: Path, library=()) -> None:
+    """The folder that the sandbox sees: of byhand what runs an answer, and the modules that answers may import."""
     package = job / "byhand" / "grade"
     package.mkdir(parents=True)
     (job / "byhand" / "__init__.py").write_text("")
@@ -212,5 +213,10 @@ def _write_job(job: Path) -> None:
     for module in (form, limits, model, run):
         shutil.copy(module.__file__, package)
     shutil.copy(worker.__file__, job / "worker.py")
-    for path in (job, job / "byhand", package):
+    for path in needed(*library).values():
+        target = job / path.relative_to(HOME.parent)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    for path in (job, *(path for path in job.rglob("*") if path.is_dir())):
         path.chmod(0o755)

@@ -37,7 +37,7 @@ def frozen(value, blobs: list):
 
 def request(set_id: str, names, key: bytes, patience: float = 1.0) -> tuple[dict, list[bytes]]:
     """The questions of a set whose functions are named, for the worker; and the bytes of their inputs."""
-    blobs, asked, text = [], [], _Source(set_id)
+    blobs, asked, text = [], [], Source(set_id)
     for question in questions_of(set_id):
         if question.name not in names:
             continue
@@ -60,7 +60,7 @@ def request(set_id: str, names, key: bytes, patience: float = 1.0) -> tuple[dict
     return {"questions": asked, "load": patience * LOAD, "inputs": [len(x) for x in blobs]}, blobs
 
 
-class _Source:
+class Source:
     """The source of a set's cases, and what of it a question needs: nothing else goes into the sandbox."""
 
     def __init__(self, set_id):

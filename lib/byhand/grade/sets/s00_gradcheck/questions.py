@@ -197,6 +197,7 @@ QUESTIONS = (
         ),
         mutants=mutants.CHECKS,
         forbid=(*(name for name in NUMPY_ONLY if name != "byhand"), "gradcheck"),
+        library=("byhand.np.gradcheck",),
         drive=cases.call_layer_is_right,
         labels=cases.VERDICTS,
         clauses=(
