@@ -177,12 +177,20 @@ def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) 
         }
         for (const kind of seen) kinds.delete(kind);
         const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes = ["violations"];
-        const pale = kinds.size === 0 ? [] : (await axe.run({include: [...kinds.values()].flat()}, {
+        const judged = [...kinds.values()].flat(), kept = new Set();
+        for (const e of judged) {
+            for (let up = e; up; up = up.parentElement) kept.add(up);
+            e.querySelectorAll("*").forEach((below) => kept.add(below));
+        }
+        const plain = (keep) => document.querySelectorAll("pre span, dt.sig span").forEach((word) => {
+            if (!keep.has(word) && word.getAttributeNames().every((a) => a === "class"))
+                word.replaceWith(...word.childNodes);
+        });
+        plain(kept);
+        const pale = judged.length === 0 ? [] : (await axe.run({include: judged}, {
             resultTypes, runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]},
         })).violations;
-        document.querySelectorAll("pre span, dt.sig span").forEach((word) => {  // to be read, it is plain text
-            if (word.getAttributeNames().every((a) => a === "class")) word.replaceWith(...word.childNodes);
-        });
+        plain(new Set());  // to be read, code is plain text
         window.dispatchEvent(new Event("resize"));  // its widths are others now: the page's script looks again
         const every = await axe.run(document, {
             resultTypes, runOnly: tags,
