@@ -60,12 +60,12 @@ class Report:
         return {"text/plain": repr(self), "text/html": page(_lines(self))}
 
 
-def examine(question, answer, expected, cases=None, key=DISPLAY, order=None, seen=None, runner=None):
+def examine(question, answer, expected, cases=None, key=DISPLAY, order=None, seen=None, runner=None, inputs=None):
     """Run the cases; `expected(case)` gives the right arrays.  A failed case spares those that need it, and the open
     ones that guard it.  The order is drawn anew, or from the seed `order`: an answer cannot know which case it meets.
     What is said does not depend on it: where one case meets the limit of time, none that stands after it counts.
-    `seen` is a dict that keeps what the mutants gave under this key, for who examines many answers; `runner(case)`
-    gives the result of an answer that was run somewhere else.
+    `seen` is a dict that keeps what the mutants gave under this key, and `inputs(case)` gives inputs that were drawn
+    before, for who examines many answers; `runner(case)` gives the result of an answer that was run somewhere else.
     """
     cases = question.public if cases is None else cases
     ran, failed, heard = {}, {}, Heard()  # failed: the case to mend first, by the name of each that went wrong
@@ -76,12 +76,12 @@ def examine(question, answer, expected, cases=None, key=DISPLAY, order=None, see
             if blame := next((failed[name] for name in _before(case) if name in failed), ""):
                 failed[case.name] = blame
                 continue
-            inputs = make_inputs(question, case, key)
+            given = inputs(case) if inputs else make_inputs(question, case, key)
             with heard.case(case.name):
-                result = runner(case) if runner else run(answer, inputs, question)
-            result = finish(question, inputs, result)
+                result = runner(case) if runner else run(answer, given, question)
+            result = finish(question, given, result)
             verdict = judge(question, case, result, expected(case))
-            ran[case.name] = (case, verdict, result, inputs)
+            ran[case.name] = (case, verdict, result, given)
             if not verdict.ok:
                 failed[case.name] = case.name
             if result.kind == "late":

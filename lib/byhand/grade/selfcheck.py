@@ -1,12 +1,12 @@
 """Prove an exercise set: the right answer gets full marks, and every wrong one its own message."""
 
 import re
-from dataclasses import replace
+from copy import deepcopy
 
 import numpy as np
 
 from .examine import Report, examine, score
-from .judge import finish
+from .judge import finish, judge
 from .model import DISPLAY, FORBIDDEN, KINDS, NUMPY_ONLY, STORY, TORCH_ONLY, make_inputs
 from .run import run
 from .sets import expected_arrays, questions_of, references_of
@@ -173,24 +173,36 @@ def _stub(question, stored):
 
 
 def _separation(question, reference, stored, key):
-    """Right answer, mutants and cases, under the numbers of one key."""
+    """Right answer, mutants and cases, under the numbers of one key.  Inputs are drawn once: some take long to find."""
     at = "" if key == DISPLAY else f" (key {key!r})"
-    right = {c.name: _arrays(question, reference, c, key) for c in question.cases}
+    drawn = {case.name: make_inputs(question, case, key) for case in question.cases}
+
+    def inputs(case):
+        return deepcopy(drawn[case.name])  # an answer may change a list in place
+
+    def results(answer):
+        return {
+            case.name: finish(question, inputs(case), run(answer, inputs(case), question)) for case in question.cases
+        }
+
+    right = results(reference)
 
     def expected(case):
         return stored(question, case) if key == DISPLAY and not case.hidden else right[case.name].arrays
 
-    outcomes = examine(question, reference, expected, question.cases, key)
+    outcomes = examine(question, reference, expected, question.cases, key, inputs=inputs)
     if score(question, outcomes) != question.points or not all(o.verdict.ok for o in outcomes):
         yield f"the reference does not get full marks{at}"
-    free = [replace(case, needs=(), open=False) for case in question.cases]  # every case is to be judged by itself
-    caught, seen = {}, {}
+    theirs = {mutant.name: results(mutant.function) for mutant in question.mutants}
+    seen = {(name, case): result for name, row in theirs.items() for case, result in row.items()}
+    caught = {  # every case judges by itself
+        name: {case.name for case in question.cases if not judge(question, case, row[case.name], expected(case)).ok}
+        for name, row in theirs.items()
+    }
     for mutant in question.mutants:
-        alone = examine(question, mutant.function, expected, free, key, seen=seen)
-        caught[mutant.name] = {o.case.name for o in alone if not o.verdict.ok}
         for name in set(mutant.caught_by) - caught[mutant.name]:
             yield f"mutant '{mutant.name}' passes the case '{name}'{at}"
-        outcomes = examine(question, mutant.function, expected, question.public, key, seen=seen)
+        outcomes = examine(question, mutant.function, expected, question.public, key, seen=seen, inputs=inputs)
         if score(question, outcomes) == question.points:
             yield f"mutant '{mutant.name}' loses no marks{at}"
         heard = [o.mutant.name for o in outcomes if o.mutant]
@@ -199,8 +211,3 @@ def _separation(question, reference, stored, key):
     for case in question.cases:
         if not any(case.name in names for names in caught.values()):
             yield f"case '{case.name}' kills no mutant{at}"
-
-
-def _arrays(question, reference, case, key):
-    inputs = make_inputs(question, case, key)
-    return finish(question, inputs, run(reference, inputs, question))
