@@ -384,7 +384,7 @@ def test_gradescope_gets_its_file_or_none():
 def test_feedback_is_one_page_and_says_only_text():
     rows, points, questions, _ = exported("csv")
     page = feedback.page(rows[0], points, questions, "Exercises 4")
-    assert "ok &lt;b&gt;" in page and "ok <b>" not in page and "1.5 of 3 (given by your instructor)" in page
+    assert "ok &lt;b&gt;" in page and "ok <b>" not in page and "1.5 of 3" in page and "given by your instructor" in page
     assert not re.search(r"<script|https?:|<link|<img|@import|url\(", page)
 
 
@@ -403,17 +403,17 @@ def test_the_whole_way_by_commands(tmp_path, capsys):
     code, said = do("collect", "04", str(tmp_path / "in"), "--roster", str(tmp_path / "roster.csv"))
     assert code == 0 and "missing: zoe" in said and "byhand-grade grade 04" in said
     assert do("export", "04")[0] == cli.UNSETTLED
-    assert do("grade", "04", "--patience", str(QUICK)) == (0, "2 graded, 1 unreadable\nNext: byhand-grade status 04\n")
+    assert do("grade", "04") == (0, "2 graded, 1 unreadable\nNext: byhand-grade status 04\n")
     code, said = do("status", "04")
     assert "2 graded, 1 not submitted, 1 unreadable" in said and "1  04.1  no scale" in said
     assert do("override", "04", "ben", "04.1", "9", "--note", "x")[0] == cli.USAGE
     assert do("override", "04", "ben", "04.1", "2", "--note", "seen in person")[0] == 0
     code, said = do("export", "04")
     assert [line.split(",")[:3] for line in said.splitlines()[1:]] == [["ann", "graded", "7"], ["ben", "graded", "6"], ["eve", "unreadable", ""], ["zoe", "not submitted", ""]]
-    code, said = do("regrade", "04", "--because", "nothing", "--patience", str(QUICK))
+    code, said = do("regrade", "04", "--because", "nothing")
     assert "0 of 3 change" in said and do("regrade", "04", "--apply", "2")[0] == 0
     assert do("export", "04")[1].splitlines()[2].startswith("ben,graded,6")
-    assert do("feedback", "04") == (0, f"3 pages in {tmp_path / 'grades' / '04' / 'reports'}\n")
+    assert do("feedback", "04", "--book", "../book") == (0, f"3 pages in {tmp_path / 'grades' / '04' / 'reports'}\n")
     assert do("export", "04", "--format", "gradescope")[0] == 0
     assert json.loads((tmp_path / "grades/04/gradescope/ben/results.json").read_text())["score"] == 6
     assert oct((tmp_path / "grades" / "course.key").stat().st_mode)[-3:] == "600"

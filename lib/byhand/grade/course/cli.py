@@ -21,6 +21,7 @@ from . import batch, doctor, export, feedback
 from .collect import collect, roster_of
 from .sandbox import SandboxError
 from .store import Store, earned
+from .submission import read
 
 GOOD, WRONG, UNSETTLED, USAGE = 0, 1, 2, 64  # exit codes
 TITLES = {set_id: f"Exercises {int(set_id)}" for set_id in SETS}
@@ -164,7 +165,7 @@ def run_export(a) -> int:
         for row in rows:
             if row.points is not None:
                 mine = [p for p in points if p["student"] == row.student]
-                target = folder / _safe(row.student)
+                target = folder / export.file_name(row.student)
                 target.mkdir(exist_ok=True)
                 write_whole(target / "results.json", export.gradescope(row, mine, questions).encode())
                 made += 1
@@ -184,17 +185,21 @@ def run_feedback(a) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with Store(a.store / a.set) as store:
         rows = [row for row in store.rows(most) if row.status not in ("waiting", "not submitted")]
+        book = feedback.built_book(folder) if a.book is None else a.book
         for row in rows:
-            page = feedback.page(row, store.points(row.student), questions, TITLES[a.set])
-            write_whole(folder / f"{_safe(row.student)}.html", page.encode())
+            cells = read(store.submission(row.student)).cells
+            page = feedback.page(row, store.points(row.student), questions, TITLES[a.set],
+                                 store.pictures(row.student), cells, book)
+            write_whole(folder / f"{export.file_name(row.student)}.html", page.encode())
     say(f"{len(rows)} pages in {folder}")
+    if not book:
+        say("Sections are named, but not linked: say where the book is with --book ADDRESS")
     return GOOD
 
 
 def run_check(a) -> int:
     """What a learner sees with check(), for a whole file, on the public cases; the code runs in the sandbox."""
     from .grading import grade
-    from .submission import read
 
     found = read(a.notebook)
     say(*found.notes)
@@ -234,11 +239,6 @@ def _roster(a) -> list[str]:
     return roster_of(path) if path.exists() else []
 
 
-def _safe(name: str) -> str:
-    """A student's name as a file name."""
-    return "".join(c if c.isalnum() or c in "-_@" else "_" for c in name)[:100] or "_"
-
-
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser("byhand-grade", description=__doc__.split("\n")[0],
                                   epilog="\n".join(__doc__.split("\n")[2:]),
@@ -274,7 +274,9 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--format", choices=export.FORMATS, default="csv")
     sub.add_argument("--to", type=Path, help="a file (a folder for gradescope); else it is printed")
     sub.add_argument("--partial", action="store_true", help="although some are not settled")
-    command("feedback", run_feedback, "a page a student", "feedback 04")
+    sub = command("feedback", run_feedback, "a page a student", "feedback 04 --book https://example.org/course/book")
+    sub.add_argument("--book", default=None, metavar="ADDRESS",
+                     help="where students find the book, for links (default: the one built here, if there is one)")
     sub = command("check", run_check, "what a learner's notebook is worth, without a gradebook", "check lab.ipynb",
                   False)
     sub.add_argument("notebook", type=Path)

@@ -1,6 +1,7 @@
 """Grades as the platforms read them: CSV, Canvas, Moodle, and Gradescope's results.json."""
 
 import csv
+import hashlib
 import io
 import json
 
@@ -8,6 +9,12 @@ from .store import earned
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 OPEN = ("waiting", "error", "partial")  # what must be settled before grades leave
+
+
+def file_name(student: str) -> str:
+    """A student's name as the name of a file: two students never share one, and none leads out of a folder."""
+    plain = "".join(c if c.isalnum() or c in "-_@" else "_" for c in student)[:60]
+    return plain if plain == student else f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
 
 
 def table(rows, points, questions, title: str, kind: str) -> str:

@@ -9,7 +9,7 @@ import random
 import shutil
 import struct
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,8 @@ from ..forbid import forbidden, names_in
 from ..model import make_inputs
 from ..run import Result
 from ..sets import questions_of, references_of
-from . import sandbox, worker
+from . import picture, sandbox, worker
+from .hidden import discreet
 from .inputs import request
 from .modules import HOME, needed
 from .submission import Submission
@@ -39,6 +40,7 @@ class Graded:
     max_points: int
     text: str  # what a learner is told
     mistakes: tuple[str, ...] = ()  # names of the known mistakes that were recognised
+    pictures: tuple[dict, ...] = ()  # of public cases, what came beside what was expected
 
 
 def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confined, patience: float = 1.0):
@@ -66,11 +68,12 @@ def _graded(question, written, banned, answer, key, set_id) -> Graded:
     expected = functools.partial(_expected, set_id, question, key)
     outcomes = examine(question, None, expected, question.cases, key, order=0,
                        runner=lambda case: results.get(case.name, Result("error", text=note)))
-    outcomes = tuple(o if not o.case.hidden else replace(o, given="") for o in outcomes)
+    outcomes = tuple(discreet(o, written, o.case.name in results) if o.case.hidden else o for o in outcomes)
     report = Report(question, outcomes)
     mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m)
     status = "graded" if report.attempted else "not attempted"
-    return Graded(question.id, status, report.points, most, repr(report), tuple(mistakes))
+    pictures = picture.taken(question, outcomes, results, expected, key) if report.attempted else ()
+    return Graded(question.id, status, report.points, most, repr(report), tuple(mistakes), pictures)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -30,6 +30,9 @@ CREATE TABLE IF NOT EXISTS result (
 CREATE TABLE IF NOT EXISTS override (
     id INTEGER PRIMARY KEY, student TEXT NOT NULL, question TEXT NOT NULL, points REAL NOT NULL, note TEXT NOT NULL,
     made TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS picture (
+    attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (attempt, question));
 CREATE VIEW IF NOT EXISTS latest AS  -- the submission that counts: the last one received
     SELECT s.* FROM submission s WHERE s.id = (SELECT max(id) FROM submission WHERE student = s.student);
 CREATE VIEW IF NOT EXISTS current AS  -- its attempt in the last round that was applied
@@ -41,7 +44,7 @@ CREATE VIEW IF NOT EXISTS points AS
             ORDER BY o.id DESC LIMIT 1) AS given
     FROM current c JOIN result r ON r.attempt = c.id WHERE c.status = 'graded';
 """
-LASTING = ("submission", "round", "applied", "attempt", "result", "override")
+LASTING = ("submission", "round", "applied", "attempt", "result", "override", "picture")
 
 
 class Row(NamedTuple):
@@ -149,6 +152,8 @@ class Store:
             self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?)", [
                 (found.lastrowid, g.question, g.status, g.points, g.max_points, g.text, json.dumps(g.mistakes))
                 for g in graded])
+            self.db.executemany("INSERT INTO picture VALUES (?, ?, ?)", [
+                (found.lastrowid, g.question, json.dumps(g.pictures, allow_nan=False)) for g in graded if g.pictures])
         return True
 
     def override(self, student: str, question: str, points: float, note: str) -> None:
@@ -160,6 +165,17 @@ class Store:
         """Per question of the current grades: `given` by a person, or else `automatic`."""
         return self.db.execute("SELECT * FROM points WHERE ? IS NULL OR student = ? ORDER BY student, question",
                                (student, student)).fetchall()
+
+    def pictures(self, student: str) -> dict[str, list[dict]]:
+        """By question, what of the current grade was kept to be drawn."""
+        found = self.db.execute("SELECT p.question, p.data FROM current c JOIN picture p ON p.attempt = c.id "
+                                "WHERE c.student = ?", (student,))
+        return {question: json.loads(data) for question, data in found}
+
+    def submission(self, student: str) -> Path | None:
+        """The file of the latest submission."""
+        row = self.db.execute("SELECT * FROM latest WHERE student = ?", (student,)).fetchone()
+        return self.path(row) if row else None
 
     def rows(self, max_points: float, roster=()) -> list[Row]:
         """One row a student, of the roster too, in order."""

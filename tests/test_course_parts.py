@@ -1,0 +1,324 @@
+# ruff: noqa: E501
+"""What leaves a gradebook, and what it keeps: each promise is a check, and wrong versions of the modules must fail it."""
+
+import html.parser
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from browser import accessibility, browser, faults, visitor
+from byhand.grade.course import collect, drawing, export, feedback, grading, hidden, picture, store
+from byhand.grade.examine import Report, examine
+from byhand.grade.headings import HEADINGS
+from byhand.grade.model import Case, Mutant, Question, make_inputs
+from byhand.grade.run import run
+from byhand.grade.sets import questions_of, references_of
+from docutils.nodes import make_id
+from proofs import as_shipped
+
+REAL = {module.__name__.rsplit(".", 1)[1]: module for module in (collect, drawing, export, feedback, hidden, picture, store)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain():
+    with as_shipped():
+        yield
+
+
+def changed(part, old, new):
+    """The modules, one of them with an edit that fits once."""
+    module = ModuleType(REAL[part].__name__)
+    text = Path(REAL[part].__file__).read_text()
+    assert text.count(old) == 1, f"{part} has {text.count(old)} times: {old}"
+    module.__package__, module.__file__ = REAL[part].__package__, REAL[part].__file__
+    exec(compile(text.replace(old, new), module.__file__, "exec"), vars(module))
+    return SimpleNamespace(**REAL | {part: module})
+
+
+# A question whose hidden case has numbers and sizes that nothing else has
+
+
+def double(X):
+    """Y = 2 X."""
+    ...
+
+
+SECRET = ("31337", "17")
+TOY = Question(
+    id="99.1", title="Twice", stub=double, returns=("Y",), minutes=2, hints=("one",), forbid=(),
+    cases=(Case("values", lambda rng: {"X": rng.integers(1, 9, size=(3, 4)) / 8}, "three rows", 2),
+           Case("other", lambda rng: {"X": np.full((17, 2), 31337.0)}, "17 rows of 31337", guards="values")),
+    mutants=(Mutant("triple", lambda X: 3 * X, "This is 3 X.", "4.4", ()),))
+LEAKS = {  # answers that are wrong in the hidden case alone, and say what they saw as loudly as they can
+    "a message": "raise ValueError(str(X.shape) + str(X))",
+    "a type of its own": "raise type('N' + str(int(X[0, 0])), (Exception,), {})()",
+    "a line of its own": "import linecache; t = 'def double():\\n    raise ValueError  # %d' % X[0, 0]; linecache.cache['mine'] = 1, None, t.splitlines(True), 'mine'; d = {}; exec(compile(t, 'mine', 'exec'), d); d['double']()",
+    "numbers": "return 2 * X + 1",
+    "one number": "return 2 * X + np.eye(len(X))[:, :2]",
+    "a factor": "return 2 * X * 1.5",
+    "a shape": "return X[:-1]",
+    "a size": "return np.ones(len(X))",
+    "nan": "return X * np.nan",
+    "whole numbers": "return X.astype(int)",
+    "a text": "return str(X)",
+    "a change in place": "X *= 2; return X",
+    "a known mistake": "return 3 * X",
+}
+
+
+def told(m, line, key=b"one"):
+    """The page of an answer that is right where there are three rows, and does `line` elsewhere."""
+    text = f"def double(X):\n    if len(X) != 3:\n        {line}\n    return 2 * X\n"
+    scope = {"np": np}
+    exec(compile(text, "<cell 1>", "exec"), scope)
+    import linecache
+
+    linecache.cache["<cell 1>"] = len(text), None, text.splitlines(keepends=True), "<cell 1>"
+    results = {c.name: run(scope["double"], make_inputs(TOY, c, key), TOY) for c in TOY.cases}
+
+    def expected(case):
+        return (2 * make_inputs(TOY, case, key)["X"],)
+
+    outcomes = examine(TOY, None, expected, TOY.cases, key, order=0, runner=lambda case: results[case.name])
+    outcomes = tuple(m.hidden.discreet(o, {"double": (0, text)}) if o.case.hidden else o for o in outcomes)
+    kept = m.picture.taken(TOY, outcomes, results, expected, key)
+    said = repr(Report(TOY, outcomes))
+    return said, m.feedback.page(row(1), [point("99.1", 2, text=said)], [TOY], "Exercises", {"99.1": json.loads(json.dumps(kept))}, [text])
+
+
+def row(points=1.0, student="ann", status="graded", note=""):
+    return store.Row(student, status, points, 2, note)
+
+
+def point(question, points, most=2, given=None, text="", status="graded"):
+    return {"student": "ann", "question": question, "status": status, "max_points": most, "automatic": points, "given": given, "text": text, "mistakes": "[]"}
+
+
+def check_hidden(m, tmp_path):
+    """Whatever an answer does in a hidden case, neither its numbers nor its sizes nor its words are said."""
+    for name, line in LEAKS.items():
+        said, page = told(m, line)
+        body = page[page.index("<body>"):].replace(line.replace("'", "&#x27;"), "")  # the learner's own code may stand there
+        assert "FAIL  other" in said, name
+        assert not [x for x in SECRET if x in re.sub(r"<[^>]*>", "", body)], (name, said)
+        words = [x for x in said.split("FAIL  other")[1].splitlines() if not x.strip().startswith("in double") and "This is 3 X" not in x]
+        assert not re.search(r"\d", "".join(words)), (name, words)
+    assert "This is 3 X.  -> section 4.4" in told(m, LEAKS["a known mistake"])[0]
+    assert "ValueError\n        in double, line 3" in told(m, LEAKS["a message"])[0]
+
+
+def check_no_hidden_number(m, tmp_path):
+    """In the pages of every known mistake of a set no number of a hidden input or answer stands to eight digits."""
+    key, texts = b"a student", []
+    for q in questions_of("04"):
+        right = references_of("04")[q.name]
+        secret = {f"{x:.8g}" for c in q.cases if c.hidden
+                  for values in (make_inputs(q, c, key).values(), run(right, make_inputs(q, c, key), q).arrays)
+                  for a in values if isinstance(a, np.ndarray | float) for x in np.ravel(a).tolist()
+                  if isinstance(x, float) and len(f"{x:.8g}") > 8}
+        for mutant in q.mutants[:4]:
+            results = {c.name: run(mutant.function, make_inputs(q, c, key), q) for c in q.cases}
+            graded = grading._graded(q, {q.name: (0, "")}, {}, (results, ""), key, "04")
+            page = m.feedback.page(row(), [point(q.id, graded.points, text=graded.text)], questions_of("04"), "Exercises", {q.id: graded.pictures})
+            texts.append(page)
+            assert not [x for x in secret if x in page], (q.id, mutant.name)
+    assert sum("<figure>" in text for text in texts) > 20
+
+
+# A page
+
+
+HOSTILE = '</pre><script>document.title = "owned"</script><img src=x onerror="document.title=1"><svg onload=alert(1)>\u202eevil\x00'
+TEXT = f"""99.1  double  0 / 2 points
+  FAIL  values  X (3, 4)
+        ValueError: {HOSTILE}
+        in double, line 2:  raise ValueError('<b>')
+        This is 3 X.  -> section 4.4
+        yours     [{HOSTILE}]
+  not run: other (fix 'values' first)"""
+CELL = "def double(X):\n    raise ValueError('<b>')\n"
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def kept(name="values"):
+    """One picture of each sort: a matrix, one of many numbers, a curve, whole numbers, another shape, nan."""
+    rng = np.random.default_rng(0)
+    case = Case(name, lambda rng: {}, "")
+    wide, curve, nan = rng.normal(size=(2, 20, 20)), rng.normal(size=30), rng.normal(size=(3, 4))
+    pairs = [(rng.normal(size=(3, 5)), rng.normal(size=(3, 5))), (wide, wide + np.eye(20)), (curve, curve + (np.arange(30) == 17)),
+             (np.arange(6), np.arange(6)[::-1]), (np.eye(3)[:2], np.eye(3)), (np.where(nan > 0, nan, np.nan), nan),
+             (np.eye(3) > 0, np.eye(3) < 1)]
+    question = replace(TOY, returns=("Y",))
+    return [p for mine, right in pairs for p in picture._first(question, case, (mine,), (right,))]
+
+
+def whole(m, book="", student=HOSTILE, name=""):
+    return m.feedback.page(row(1, student, note=HOSTILE), [point("99.1", 0, text=TEXT), point("99.2", 2, text=TEXT), point("99.3", 0, text="", status="missing")],
+                           [TOY], "Exercises 4", {"99.1": kept(), "99.2": kept()[:1]}, [CELL], book, name)
+
+
+def check_inert(m, tmp_path):
+    """No tag, attribute or address that a submission wrote; nothing is loaded."""
+    page = whole(m, "https://example.org/book", name=HOSTILE)
+    found = Tags(page)
+    assert {tag for tag, _ in found.found} <= set("html head meta title style body main header footer h1 h2 p b i a table thead tbody tr th td section ul li div span pre code mark details summary figure figcaption svg text rect path circle".split())
+    assert not [(t, a) for t, attrs in found.found for a in attrs if a.startswith("on") or a in ("src", "srcset", "formaction")]
+    assert {a["href"][:25] for t, a in found.found if "href" in a} <= {"#q99.1", "#q99.2", "#q99.3", "https://example.org/book/"}
+    assert "default-src 'none'" in page and not re.search(r"@import|url\(|<link", page)
+    assert "document.title" in found.text and "\u202e" not in page and "\x00" not in page
+
+
+def check_own_line(m, tmp_path):
+    """The line that raised, marked, among its neighbours; never a line of another text."""
+    assert "<mark>   2      raise ValueError(&#x27;&lt;b&gt;&#x27;)</mark>" in whole(m)
+    assert "<mark>" not in m.feedback.page(row(), [point("99.1", 0, text=TEXT)], [TOY], "E", {}, ["def double(X):\n    return X\n"])
+
+
+def check_links(m, tmp_path):
+    """To the heading in the built book, by a path or an address; nothing but words where there is no book."""
+    anchor = "04_attention.html#why-the-scores-are-divided-by-d-k"
+    for book in ("https://example.org/book", "https://example.org/book/", "../../book", "http://localhost:1/x"):
+        assert f'href="{book.rstrip("/")}/{anchor}"' in whole(m, book)
+    assert "href=\"04" not in whole(m) and "Read again: section 4.4 · Why the scores" in whole(m)
+    for book in ("javascript:alert(1)//", "data:text/html,x", "file:///etc"):
+        with pytest.raises(ValueError, match="feedback: the book is at"):
+            whole(m, book)
+    for number, (file, heading, _) in HEADINGS.items():
+        assert f'{file.replace("ipynb", "html")}#{make_id(heading)}"' in m.feedback.section(number, "b/")
+
+
+def check_standing(m, tmp_path):
+    """No number where there is none; what was given by hand is said; in the order of the set."""
+    page = m.feedback.page(row(None, status="unreadable", note="not a whole notebook"), [], [TOY], "E")
+    assert "could not be read" in page and "not a whole notebook" in page and "points" not in Tags(page[page.index("<body>"):]).text
+    questions = questions_of("04")
+    page = m.feedback.page(row(3.5), [point("04.10", 2), point("04.2", 2, given=1.5, text="04.2  x")], questions, "E")
+    assert page.index('id="q04.2"') < page.index('id="q04.10"') and page.count("1.5 of 2") == 2 and "given by your instructor" in page
+    assert "<b>3.5</b> of 2 points" in page
+
+
+def check_pictures(m, tmp_path):
+    """Yours and expected side by side, named; what differs is marked, and only that; said in words as well."""
+    matrix, wide, curve, numbers, shape, nan, mask = [
+        p for mine, right in [(np.zeros((2, 3)), np.array([[0, 0, 0], [0, 5.0, 0]])), (np.zeros((2, 30, 30)), (np.eye(30) + (np.arange(30) == 25) * np.eye(30)) * np.array([0, 1.0])[:, None, None]),
+                              (np.arange(20.0), np.arange(20) + 2.0 * (np.arange(20) == 17)), (np.array([1, 2]), np.array([1, 3])), (np.zeros(4), np.zeros(3)),
+                              (np.array([[1.0, np.nan]]), np.ones((1, 2))), (np.eye(2) > 0, np.eye(2) > 2)]
+        for p in m.picture._first(TOY, TOY.cases[0], (mine,), (right,))]
+    json.dumps([matrix, wide, curve, numbers, shape, nan, mask], allow_nan=False)
+    assert matrix["differs"] == [[False, False, False], [False, True, False]] and matrix["worst"] == [1, 1]
+    assert wide["index"] == [1] and len(wide["mine"]) == len(wide["mine"][0]) == 12 and wide["count"] == [30, 1800]
+    assert "most at [1, 25, 25], where yours is 0 and expected is 2." in m.drawing.alt(wide)
+    assert nan["mine"] == [[1.0, "nan"]] and mask["mine"] == [[1, 0], [0, 1]] and "differs" not in shape
+    drawn = m.drawing.drawn(matrix)
+    assert drawn.count('class="differs"') == 1 and drawn.count('class="most"') == 1 and ">yours<" in drawn and ">expected<" in drawn
+    assert "2 by 3 numbers: 1 of 6 differ, most at [1, 1], where yours is 0 and expected is 5." in drawn
+    assert m.drawing.drawn(curve).count('class="gap"') == 1 and "most at [17], where yours is 17 and expected is 19" in m.drawing.drawn(curve)
+    assert "yours has the shape 4, expected is 3" in m.drawing.drawn(shape)
+    assert "a part of it" in m.drawing.drawn(wide) and "a part of it" not in drawn
+    assert not m.picture._first(TOY, TOY.cases[0], (np.ones(3),), (np.ones(3) + 1e-14,))
+    for ground in (m.drawing._scale([-1.0, 1.0], [])(x / 50) for x in range(-50, 51)):
+        light = [luminance(c) for c in (ground, m.drawing._ink(ground).replace("#000", "#000000").replace("#fff", "#ffffff"))]
+        assert (max(light) + 0.05) / (min(light) + 0.05) >= 4.5
+
+
+def luminance(colour):
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    return sum(w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+CHECKS = {name.removeprefix("check_"): value for name, value in dict(globals()).items() if name.startswith("check_")}
+WRONG = [  # part, the check that must fail, and the edit
+    ("hidden", "hidden", "text = WORDS.get(verdict.kind, verdict.text)", "text = verdict.text"),
+    ("hidden", "hidden", "text = _raised(verdict.text, written)", "pass"),
+    ("hidden", "hidden", "if isinstance(getattr(builtins, name, None), type)", "if name"),
+    ("hidden", "hidden", "detail=(), remark=remark", "remark=verdict.remark"),
+    ("hidden", "hidden", ', given="", verdict', ", verdict"),
+    ("hidden", "hidden", 'says="hidden: other numbers or sizes"', "says=outcome.case.says"),
+    ("hidden", "hidden", "in map(str.strip, written.get(found[1], (0, \"\"))[1].splitlines())", ""),
+    ("hidden", "hidden", 'return f"{kind}\\n{line}"', "return kind"),
+    ("picture", "hidden", "if o.case.hidden or o.verdict", "if o.verdict"),
+    ("feedback", "inert", "return html.escape(", "return str("),
+    ("feedback", "inert", '("Cc", "Cf", "Cs", "Co")', "()"),
+    ("feedback", "inert", "<title>{said(title)} · {said(who)}</title>", "<title>{title} · {who}</title>"),
+    ("feedback", "inert", '<p class="note">{said(row.note)}</p>', '<p class="note">{row.note}</p>'),
+    ("feedback", "inert", "default-src 'none'", "default-src *"),
+    ("feedback", "inert", "</pre>' if numbers", "</pre><script></script>' if numbers"),
+    ("feedback", "own_line", "lines[number - 1].strip() == text.strip()", "True"),
+    ("feedback", "own_line", "if i == number - 1 else", "if i == number else"),
+    ("feedback", "links", '{page}.html#{anchor}"', '{file}#{anchor}"'),
+    ("feedback", "links", "(?!https?://)[A-Za-z]", "(?!https?://)[B-Zb-z]{30}"),
+    ("feedback", "links", 'book.endswith("/") else book + "/"', 'book.endswith("/") else book'),
+    ("feedback", "links", 'r"^[-0-9]+|-+$"', 'r"^-+|-+$"'),
+    ("feedback", "standing", "if row.points is not None:", "if True:"),
+    ("feedback", "standing", "    points = sorted(points,", "    points = list(points) or sorted(points,"),
+    ("feedback", "standing", '    mine, most = earned(p), p["max_points"]\n    by =', '    mine, most = p["automatic"], p["max_points"]\n    by ='),
+    ("feedback", "standing", '"unreadable": "Your file could not be read, so there is no grade yet."', '"unreadable": "0 points"'),
+    ("picture", "pictures", "error[np.isnan(error)] = np.inf", "error[np.isnan(error)] = 0"),
+    ("picture", "pictures", "x if w is None else str(w)", "x"),
+    ("picture", "pictures", "if mine.shape != right.shape:", "if mine.ndim != right.ndim:"),
+    ("picture", "pictures", "MOST, PICTURES = 12, 3", "MOST, PICTURES = 99, 3"),
+    ("picture", "pictures", "return error > allowed, error", "return error >= 0, error"),
+    ("drawing", "pictures", "if marked and marked[r][c]:", "if marked:"),
+    ("drawing", "pictures", 'if p["differs"][i] and', 'if'),
+    ("drawing", "pictures", 'place.append(i + start)', 'place.append(i)'),
+    ("drawing", "pictures", 'return "#000" if light > 0.179', 'return "#000" if light > 0.5'),
+]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_it_holds(name, tmp_path):
+    CHECKS[name](SimpleNamespace(**REAL), tmp_path)
+
+
+@pytest.mark.parametrize("part, name, old, new", WRONG, ids=lambda x: str(x)[:40])
+def test_a_wrong_version_is_caught(part, name, old, new, tmp_path):
+    with pytest.raises((AssertionError, pytest.fail.Exception, KeyError, IndexError, TypeError, ValueError)):
+        CHECKS[name](changed(part, old, new), tmp_path)
+
+
+def test_what_is_graded_is_discreet():
+    """The grader itself calls upon it, with the pictures of public cases alone."""
+    q = questions_of("04")[1]
+    results = {c.name: run(lambda dA, A: 0 * A + 77.125, make_inputs(q, c, b"k"), q) for c in q.cases}
+    graded = grading._graded(q, {q.name: (0, "")}, {}, (results, ""), b"k", "04")
+    hidden_part = graded.text[graded.text.index("FAIL  square"):]
+    assert "the numbers are wrong" in hidden_part and "77.1" not in hidden_part
+    assert {p["case"] for p in graded.pictures} == {"one matrix", "zero weights"}
+
+
+@pytest.mark.browser
+def test_a_page_in_a_browser(tmp_path):
+    """Wide and narrow, light and dark, on paper: nothing overflows, is loaded or run; axe finds nothing serious."""
+    (tmp_path / "ann.html").write_text(whole(SimpleNamespace(**REAL), "https://example.org/book", name="Ann O’Neill"), encoding="utf-8")
+    wrong = {}
+    with browser() as chrome:
+        for width, scheme in ((1280, "light"), (390, "dark"), (390, "light"), (1280, "dark")):
+            with visitor(chrome, tmp_path.as_uri(), width, scheme) as page:
+                page.on("dialog", lambda dialog: page.found.append(f"dialog {dialog.message}"))
+                page.goto((tmp_path / "ann.html").as_uri())
+                title = page.title()
+                assert title.startswith("Exercises 4 · Ann") and page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == (scheme == "dark")
+                light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                assert (light == "rgb(255, 255, 255)") == (scheme == "light")
+                found = faults(page) + accessibility(page, {})
+                page.emulate_media(media="print", color_scheme=scheme)
+                assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+                if found:
+                    wrong[width, scheme] = found
+    assert not wrong
