@@ -13,6 +13,8 @@ import sqlite3
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,30 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch, capsys):
         graded_of(tmp_path, notebook(HEAD, A, B, C))
     assert [f.ok for f in doctor.probe_sandbox()] == [False]
     assert cli.main(["doctor"]) == cli.WRONG and "Nothing may be graded" in capsys.readouterr().out
+
+
+BOMB = "import os, time\nwhile True:\n    try:\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n    except OSError:\n        time.sleep(60)"
+
+
+@confined
+def test_who_is_graded_at_the_same_time_loses_nothing(tmp_path):
+    """The limit of processes counts those of one user, in whatever sandbox: each has a user of its own."""
+    for name, first in (("bomb", body(A, BOMB)), ("honest", A)):
+        (tmp_path / f"{name}.ipynb").write_bytes(notebook(HEAD, first, B, C))
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        bomb, *honest = [pool.submit(batch.one, str(tmp_path / f"{name}.ipynb"), "04", KEY, 3 * (name == "honest") or QUICK) for name in ("bomb", "honest", "honest")]
+        for status, note, _, graded in (h.result() for h in honest):
+            assert (status, points_of(graded)) == ("graded", FULL), [note, *(g.text for g in graded)]
+        assert points_of(bomb.result()[3]) == FULL | {"04.1": 0}
+
+
+@confined
+def test_a_machine_without_room_for_a_process_is_an_error_and_no_zero(tmp_path, monkeypatch):
+    real = sandbox.command
+    monkeypatch.setattr(sandbox, "command", lambda *a, **k: [w if not w.startswith("--nproc=") else "--nproc=1" for w in real(*a, **k)])
+    (tmp_path / "a.ipynb").write_bytes(notebook(HEAD, A, B, C))
+    status, note, _, graded = batch.one(str(tmp_path / "a.ipynb"), "04", KEY)
+    assert (status, graded) == ("error", ()) and "no process can be started" in note
 
 
 @confined

@@ -46,7 +46,8 @@ class Graded:
 def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confined, patience: float = 1.0):
     """Every question of the set, as Graded. `key` is the student's own: inputs differ from one to another.
 
-    `patience` multiplies all limits of time. Raises SandboxError where nothing can be confined: nothing is run then.
+    `patience` multiplies all limits of time. Raises SandboxError where nothing can be confined: nothing is run then,
+    and OSError where this machine is too short of something to run it.
     """
     questions, written = questions_of(set_id), submission.functions
     banned = {q.id: found for q in questions if q.name in written
@@ -116,6 +117,8 @@ def _answers(set_id, submission, asked, blobs, confine) -> dict:
     found = {}
     while waiting:
         for head, parts in _frames(_once(set_id, submission, asked | {"questions": waiting}, blobs, confine)):
+            if "failed" in head:
+                raise OSError(f"the sandbox has failed, {str(head['failed'])[:200]}")
             if len(parts) == 1 and any(q["id"] == head.get("of") for q in waiting):
                 found[head["of"]] = _of_question(known[head["of"]], head, parts[0])
         lost = [q for q in waiting if q["id"] not in found]

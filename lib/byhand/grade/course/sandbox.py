@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MEGABYTE = 1 << 20
-NOBODY = 61234  # a user that owns nothing; as root the sandbox becomes this one
+NOBODY, USERS = 61234, 3000  # users that own nothing; as root a sandbox becomes one of these
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -50,6 +50,11 @@ def python_folders() -> list[str]:
     return sorted(folder for folder in folders if not folder.startswith("/usr/") and folder != "/usr")
 
 
+def own_user() -> int:
+    """A user for the sandbox of this process: the limit of processes counts all of one user, those of others too."""
+    return NOBODY + os.getpid() % USERS
+
+
 def command(job: Path, pipe: int, given: int, limits: Limits, root: bool | None = None) -> list[str]:
     """bwrap … python /job/worker.py, for root or for anybody; `job` is mounted as /job, to be read alone."""
     bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
@@ -80,7 +85,7 @@ def command(job: Path, pipe: int, given: int, limits: Limits, root: bool | None 
     line += [word for name, value in settings.items() for word in ("--setenv", name, value)]
     line += ["--"]
     if root:
-        line += ["/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all",
+        line += ["/usr/bin/setpriv", f"--reuid={own_user()}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all",
                  "--bounding-set=-all", "--no-new-privs"]
     # inside, because outside --nproc would count all processes of this user
     line += ["/usr/bin/prlimit", f"--nproc={limits.processes}", f"--data={limits.data}", f"--fsize={limits.file}",
