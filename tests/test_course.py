@@ -452,7 +452,7 @@ def test_a_learner_can_check_a_file(tmp_path, capsys):
 
 
 def test_every_command_has_an_example(capsys):
-    for name in ("doctor", "collect", "grade", "regrade", "status", "override", "export", "feedback", "check", "bundle", "selfcheck"):
+    for name in ("doctor", "collect", "grade", "regrade", "status", "override", "export", "feedback", "check", "bundle", "similar", "selfcheck"):
         with pytest.raises(SystemExit):
             cli.main([name, "--help"])
         assert f"example: byhand-grade {name}" in capsys.readouterr().out

@@ -212,6 +212,24 @@ def run_check(a) -> int:
     return GOOD
 
 
+def run_similar(a) -> int:
+    """Pairs that are alike, on a page, side by side."""
+    from . import similar
+    from .submission import read
+
+    with Store(a.store / a.set) as store:
+        rows = store.db.execute("SELECT * FROM latest ORDER BY student").fetchall()
+        texts = {row["student"]: {name: text for name, (_, text) in read(store.path(row)).functions.items()}
+                 for row in rows}
+    found = similar.pairs(texts, a.set, a.least)
+    target = a.to or a.store / a.set / "similar.html"
+    write_whole(target, similar.page(found, texts, a.set, TITLES[a.set]).encode())
+    ids = {q.name: q.id for q in questions_of(a.set)}
+    say(*(f"{p.share:4.0%}  {p.one}  {p.other}  {' '.join(ids[n] for n, _ in p.questions)}" for p in found),
+        f"{len(found)} pairs of {len(texts)} submissions, side by side in {target}", similar.HINT)
+    return GOOD
+
+
 def run_bundle(a) -> int:
     """What students get: their notebooks, and of the library what checks them."""
     from . import bundle
@@ -281,6 +299,9 @@ def parser() -> argparse.ArgumentParser:
                   False)
     sub.add_argument("notebook", type=Path)
     sub.add_argument("--set", choices=SETS, default=None)
+    sub = command("similar", run_similar, "which submissions are alike: a hint, no verdict", "similar 04")
+    sub.add_argument("--least", type=float, default=0.5, help="share of the work that is the same (default: 0.5)")
+    sub.add_argument("--to", type=Path, help="the page (default: similar.html in the gradebook's folder)")
     sub = command("bundle", run_bundle, "a package for students, without answers", "bundle 04 05 --out w3.zip", False)
     sub.add_argument("sets", nargs="+", choices=SETS, metavar="SET", help=f"any of {', '.join(SETS)}")
     sub.add_argument("--out", type=Path, required=True, help="a new folder, or a name that ends in .zip")

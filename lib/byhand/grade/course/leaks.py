@@ -82,8 +82,9 @@ def _source(name):
     return inspect.getsource(importlib.import_module(f"byhand.grade.{name}"))
 
 
-def _given(set_id):
-    """What learners are given: what makes their inputs, what they start from, and faulty code that they mend."""
+def given(set_id, every=False):
+    """What learners are given: what makes their inputs, what they start from, and faulty code that they mend; or
+    `every` cell of their notebook."""
     yield from (_source(f"sets.{SETS[set_id]}.{module}") for module in ("cases", "questions", "stubs"))
     repairs, mine = {q.id for q in questions_of(set_id) if q.kind == "repair"}, False
     notebook = json.loads((COURSE / "book" / "exercises" / f"{SETS[set_id][1:]}.ipynb").read_text(encoding="utf-8"))
@@ -91,7 +92,7 @@ def _given(set_id):
         text = "".join(cell["source"])
         if heading := re.match(r"## (\d\d\.\d+)", text):
             mine = heading[1] in repairs
-        if mine:
+        if mine or every:
             yield text
 
 
@@ -99,10 +100,10 @@ def _code(texts, set_ids):
     secret = {}
     for set_id in set_ids:
         answers = {question.name for question in questions_of(set_id)}
-        given = {form(function) for text in _given(set_id) for function in _functions(text)}
+        known = {form(function) for text in given(set_id) for function in _functions(text)}
         for where, source in _secret_code(set_id):
             for function in functions_in(source):
-                if size(function) >= SMALL and (function.name in answers or form(function) not in given):
+                if size(function) >= SMALL and (function.name in answers or form(function) not in known):
                     secret.setdefault(form(function), f"{function.name}, of {where}")
     for name, text in texts.items():
         for function in _functions(text):
@@ -112,18 +113,18 @@ def _code(texts, set_ids):
 
 def _lines(texts, set_ids):
     """Lines of references and of solutions, word for word; but not of what is given out."""
-    known, given = {}, set()
+    known, handed = {}, set()
     for set_id in set_ids:
         for where, source in [*_secret_code(set_id), *solutions.solutions_of(set_id).items()]:
             if "known mistakes" not in where:
                 for line in (" ".join(line.split()) for line in source.splitlines()):
                     if len(line) >= LINE and not line.startswith(("def ", "import")):
                         known[line] = where
-        given |= {" ".join(line.split()) for text in _given(set_id) for line in text.splitlines()}
+        handed |= {" ".join(line.split()) for text in given(set_id) for line in text.splitlines()}
     for name, text in texts.items():
         for line in text.splitlines():
             short = " ".join(line.split())
-            if short not in given and (where := known.get(short)):
+            if short not in handed and (where := known.get(short)):
                 yield f"{name} has a line of {where}: {line.strip()[:60]!r}"
 
 
