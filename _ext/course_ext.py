@@ -172,7 +172,8 @@ def public_names(module):
     public = [name for name in own if not name.startswith("_") and not name.endswith("Cache")]
     names = [name for name in getattr(module, "__all__", public)  # what it has from elsewhere is described there
              if getattr(getattr(module, name), "__module__", module.__name__).startswith(module.__name__)]
-    return [n for n in names if inspect.isfunction(getattr(module, n)) or inspect.isclass(getattr(module, n))]
+    return [n for n in names  # a loop that Numba compiles wraps the function that it was
+            if inspect.isfunction(inspect.unwrap(getattr(module, n))) or inspect.isclass(getattr(module, n))]
 
 
 class ModuleApi(SphinxDirective):

@@ -5,6 +5,7 @@
 
 import argparse
 import os
+from importlib.util import find_spec
 
 import numpy as np
 from byhand import tree
@@ -19,11 +20,13 @@ BATCH, T, LR, DECAY = 32, 64, 1e-3, 0.01
 NAMES = {
     "plain": "NumPy, the functions of the chapters",
     "blas": "the same, threads left to BLAS",
-    "fast": "NumPy, last rung: workspace, pieces, threads",
+    "inplace": "NumPy, in place: workspace, pieces, threads",
+    "fused": "NumPy, last rung: the same with fused loops",
     "floor": "NumPy, the step's matrix products alone",
     "ours": "torch eager, our PyTorch half",
     "minimal": "torch eager, minimal GPT",
-    "fused": "the same with fused AdamW",
+    "minimal_fused": "the same with fused AdamW",
+    "compiled": "the same, compiled by torch",
 }
 
 
@@ -65,21 +68,12 @@ def plain(threads):
     return step
 
 
-def fast(threads):
-    from byhand.annex.fast import fast_adamw_step_, fast_loss_and_grads, pack, workspace
-    from byhand.np.optim import init_state
+def rung(name, threads, sequences):
+    from byhand.annex.ladder import training
 
     params, ids, targets = data()
-    params, state = pack(params), init_state(params)
-    state |= {name: pack(state[name]) for name in "mv"}
-    work = workspace(params, CONFIG, BATCH, T, threads)
-
-    def step():
-        L, grads = fast_loss_and_grads(params, ids, targets, CONFIG, work)
-        fast_adamw_step_(params, grads, state, LR, weight_decay=DECAY, threads=threads)
-        return L
-
-    return step
+    step, _ = training(name, params, CONFIG, BATCH, T, threads, sequences, DECAY)
+    return lambda: step(ids, targets, LR)
 
 
 def floor(threads):
@@ -120,7 +114,7 @@ def ours():
     return torch_step(lambda: cross_entropy(net(ids), targets), adamw(net, LR, weight_decay=DECAY))
 
 
-def minimal(**options):
+def minimal(compiled=False, **options):
     import torch
     from minimal_gpt import MinimalGPT
 
@@ -129,7 +123,8 @@ def minimal(**options):
     net = MinimalGPT(CONFIG.vocab, CONFIG.d, CONFIG.heads, CONFIG.layers, T, CONFIG.width)
     groups = [{"params": [p for p in net.parameters() if (p.dim() == 2) is on], "weight_decay": DECAY if on else 0.0}
               for on in (True, False)]
-    return torch_step(lambda: net(ids, targets), torch.optim.AdamW(groups, lr=LR, **options))
+    run = torch.compile(net) if compiled else net
+    return torch_step(lambda: run(ids, targets), torch.optim.AdamW(groups, lr=LR, **options))
 
 
 def torch_step(loss, optimizer):
@@ -146,8 +141,9 @@ def torch_step(loss, optimizer):
 def work(name, threads):
     keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     kind = name.split()[0]
-    in_numpy = {"plain": lambda: plain(threads), "blas": lambda: plain(1), "fast": lambda: fast(threads),
-                "floor": lambda: floor(threads)}
+    in_numpy = {"plain": lambda: plain(threads), "blas": lambda: plain(1), "floor": lambda: floor(threads),
+                "inplace": lambda: rung("in place, threads", threads, 8),
+                "fused": lambda: rung("fused, threads", threads, 16)}
     if kind in in_numpy:
         step = in_numpy[kind]()
         serve(step, numpy_peak, blas=machine(threads)["blas"])
@@ -155,7 +151,8 @@ def work(name, threads):
         import torch
 
         torch.set_num_threads(threads)
-        serve({"ours": ours, "minimal": minimal, "fused": lambda: minimal(fused=True)}[name](), torch_peak)
+        serve({"ours": ours, "minimal": minimal, "minimal_fused": lambda: minimal(fused=True),
+               "compiled": lambda: minimal(fused=True, compiled=True)}[name](), torch_peak)
 
 
 def main():
@@ -164,34 +161,40 @@ def main():
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1), help="for every program")
     parser.add_argument("--seconds", type=float, default=75, help="time for the rounds, at most about")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="cpu with --threads 1 on a busy machine")
+    needed = {"plain", "floor", "ours", "minimal"}
+    parser.add_argument("--without", nargs="*", default=[], choices=sorted({*NAMES} - needed), help="left out")
     args = parser.parse_args()
     if args.worker:
         return work(args.worker, args.threads)
     # Threads of Python have a BLAS of one thread each.
-    workers = {name: {} for name in NAMES}
+    absent = [name for name, module in (("fused", "numba"), ("compiled", "torch._inductor")) if not find_spec(module)]
+    workers = {name: {} for name in NAMES if name not in absent + args.without}
     if "OPENBLAS_CORETYPE" in os.environ:
-        workers |= {f"{name} (kernel chosen by BLAS)": {"OPENBLAS_CORETYPE": None} for name in ("plain", "fast")}
+        workers |= {f"{name} (kernel chosen by BLAS)": {"OPENBLAS_CORETYPE": None}
+                    for name in ("plain", "inplace", "fused", "floor") if name in workers}
     ready, table = interleave(__file__, workers, args.threads, seconds=args.seconds, rounds=40, clock=args.clock)
     for name in workers:
-        if name not in ("minimal", "fused", "floor"):  # weights of their own, and no loss
+        if not name.startswith(("minimal", "compiled", "floor")):  # weights of their own, and no loss
             gap = np.abs(np.subtract(ready[name]["losses"], ready["plain"]["losses"])).max()
             assert gap < 1e-4, f"{name}: losses differ from the plain ones by {gap:.0e}"
     rows, shown = [], []
     for name in workers:
         key, _, kernel = name.partition(" ")
+        floor = f"floor {kernel}".strip()
         row = {"name": f"{NAMES[key]} {kernel}".strip(), "ms": compare(table, name),
+               "to_floor": compare(table, name, floor if floor in workers else "floor"),
                "to_ours": compare(table, name, "ours"), "to_minimal": compare(table, name, "minimal"),
                "share_of_peak": share_of_peak(table, name, flops()), "blas": ready[name].get("blas", "torch's own")}
         rows.append(row)
         ratios = [f"{row[key]['median']:.2f} ({row[key]['low']:.2f}–{row[key]['high']:.2f})"
-                  for key in ("to_ours", "to_minimal")]
+                  for key in ("to_floor", "to_ours", "to_minimal")]
         shown.append([row["name"], f"{row['ms']['median']:.1f}", f"{row['ms']['best']:.1f}", *ratios,
-                      f"{row['to_minimal']['best']:.2f}", f"{row['share_of_peak']:.0%}"])
+                      f"{row['to_floor']['best']:.2f}", f"{row['share_of_peak']:.0%}"])
     facts = machine(args.threads, args.clock)
-    note = (f"{len(table)} rounds. Ratios: median of the rounds (quartiles); best: shortest step over shortest step. "
-            "Share of the float32 matrix product peak, taken in the same process and turn.")
+    note = (f"{len(table)} rounds. Ratios: median of the rounds (quartiles); floor: the step's matrix products alone, "
+            "with the same kernels and threads. Share of the float32 product peak, taken in the same process and turn.")
     show("Training step: decoder, 4 layers, d 128, 4 heads, T 64, batch 32, vocabulary 128", facts,
-         ["", "ms", "best", "÷ ours", "÷ minimal", "best ÷ best", "of peak"], shown, note)
+         ["", "ms", "best", "÷ floor", "÷ ours", "÷ minimal", "best ÷ floor's", "of peak"], shown, note)
     path = write("train_step", facts, shape=vars(CONFIG) | {"batch": BATCH, "T": T, "flops": flops()},
                  rounds=len(table), rows=rows)
     print(f"Written to {path.relative_to(path.parents[2])}")

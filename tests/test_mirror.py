@@ -178,7 +178,7 @@ def test_the_numpy_half_never_imports_torch():
     everything = "\n".join(f"import byhand.np.{stem}" for stem in CHAPTER)
     everything += "\nimport byhand.tree, byhand.config, byhand.data, byhand.cost, byhand.init"
     everything += "\nimport byhand.metrics, byhand.text, byhand.io.gguf, byhand.text.gguf, byhand.io.safetensors"
-    everything += "\nimport byhand.pretrained, byhand.io.checkpoint, byhand.io.module, byhand.annex.fast"
+    everything += "\nimport byhand.pretrained, byhand.io.checkpoint, byhand.io.module, byhand.annex.ladder"
     run = """
 import numpy as np
 from byhand.np.attention import attention_forward, attention_backward

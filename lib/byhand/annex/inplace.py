@@ -1,12 +1,57 @@
-"""Chapter 16: forward, loss and backward of a decoder on one piece of a batch, written into arrays that are there.
+"""Chapter 16, rung "in place": the pass of one piece of a batch in NumPy, in arrays that are there already.
 
-`fast` makes the arrays w, runs this for every piece, and says why the norms have no gain here. Tokens are all rows of
-one matrix (t, d); `folds[k]` is norm k with the linear map behind it, two a block and then the logits.
+Fewer passes: scores lie transposed (key, query), since NumPy's maximum over the last axis is slow, and a norm computes
+X̂ alone, for with Γ = diag γ
+(X̂ Γ + 1 βᵀ) W + 1 bᵀ = X̂ (C Γ W) + 1 (Wᵀβ + b)ᵀ: C = I - 1 1ᵀ/d changes nothing, since X̂ has mean zero, and on the
+way back takes the mean off the gradient. dγ and dβ follow from the gradient of the product: no pass over tokens.
+Tokens are all rows of one matrix (t, d); `folds[k]` is norm k with the map behind it, two a block and then the logits.
 """
 
+import math
+from typing import NamedTuple
+
 import numpy as np
+from numpy import ndarray as Array
 
 from byhand.np.block import TANH_CUBE, TANH_SCALE
+
+CHUNK = 1 << 15  # numbers that a chain of elementwise steps takes at a time, so that they stay in the cache
+
+
+class Fold(NamedTuple):
+    """A norm and the linear map behind it as one map, Y = X̂ F + 1 fᵀ, and what the two were."""
+
+    F: Array
+    f: Array
+    W: Array
+    gamma: Array
+    beta: Array
+
+
+def sizes(config, b, n):
+    """The arrays of a thread for pieces of b sequences, and the sums of its gradients: names and shapes."""
+    t, d, wide, L, H, V = b * n, config.d, config.width, config.layers, config.heads, config.vocab
+    arrays = {"X": (t, d), "X_hat": (2 * L + 1, t, d), "r": (2 * L + 1, t, 1), "QKV": (L, t, 3 * d),  # r is 1/s
+              "A": (L, b, H, n, n), "Z": (L, t, d), "G": (L, t, wide), "slope": (L, t, wide), "S": (V, t),
+              "dQKV": (t, 3 * d), "dA": (b, H, n, n), "Y": (t, d), "dU": (t, wide), "ones": (max(t, d),),
+              "product": (d * max(3 * d, wide, V),), "chunk": (2, CHUNK)}
+    sums = {f"blocks.{i}.{name}": size for i in range(L) for name, size in (
+        ("attention.W_o", (d, d)), ("attention.b_o", (d,)), ("ff.W_2", (wide, d)), ("ff.b_2", (d,)))}
+    sums |= {"embedding.tokens.E": (V, d), "embedding.positions.table": (n, d)}
+    for k, m in enumerate([3 * d, wide] * L + [V]):
+        sums |= {f"F.{k}": (d, m), f"f.{k}": (m,)}
+    return arrays, sums
+
+
+def begin(w) -> None:
+    """Every sum starts at zero."""
+    for x in w.sums.values():
+        x.fill(0)
+
+
+def prepare(params, config):
+    """Each norm with the map behind it."""
+    return [fold(k, params, config) for k in range(2 * config.layers + 1)]
 
 
 def forward_(ids, params, config, folds, work, w) -> None:
@@ -32,8 +77,9 @@ def forward_(ids, params, config, folds, work, w) -> None:
     _standardize(2 * config.layers, config.eps, w)
 
 
-def loss_(targets, count, fold, w) -> float:
+def loss_(targets, count, params, folds, w) -> float:
     """What this piece adds to a mean over `count` tokens; the gradient of the logits is left in w.S (V, t)."""
+    fold = folds[-1]
     S, at = np.matmul(fold.F.T, w.X_hat[-1].T, out=w.S), (targets, np.arange(targets.size))
     S += fold.f[:, None]
     S -= S.max(axis=0)
@@ -70,6 +116,12 @@ def backward_(ids, params, config, folds, work, w) -> None:
     order = np.argsort(ids, stable=True)  # equal ids side by side: one sum each, in a fixed order
     words, starts = np.unique(ids[order], return_index=True)
     w.sums["embedding.tokens.E"][words] += np.add.reduceat(dX[order], starts, axis=0)
+
+
+def finish(work, folds) -> None:
+    """The sums of the first thread, which has those of all by now, become the gradients."""
+    for k, each in enumerate(folds):
+        unfold(k, each, work)
 
 
 def activate_(U, slope, chunk, name: str) -> None:
@@ -139,3 +191,35 @@ def _add(W, b, X, dY, w):
     dW, db = w.sums[W], w.sums[b]
     dW += np.matmul(X.T, dY, out=w.product[:dW.size].reshape(dW.shape))
     db += w.ones[:len(dY)] @ dY
+
+
+def fold(k, params, config):
+    """Norm k with the map behind it: Q K V, the first of the feed-forward layer, …, at last the logits."""
+    block = params["blocks"].get(str(k // 2))
+    if block is None:
+        norm, W, b = params["norm"], params["embedding"]["tokens"]["E"].T, 0
+    elif k % 2:
+        norm, W, b = block["norm_2"], block["ff"]["W_1"], block["ff"]["b_1"]
+    else:
+        norm, a, scale = block["norm_1"], block["attention"], 1 / math.sqrt(config.d // config.heads)
+        W, b = (np.concatenate([scale * a[x + "_q"], a[x + "_k"], a[x + "_v"]], axis=-1) for x in "Wb")
+    F = norm["gamma"][:, None] * W
+    return Fold(F - F.mean(axis=0), norm["beta"] @ W + b, W, norm["gamma"], norm["beta"])
+
+
+def unfold(k, fold, work):
+    """With D = X̂ᵀ dY and f = Σ dy: dW = Γ D + β fᵀ, dγ = rowsum(W ∘ D), dβ = W f."""
+    D, f = (work.lanes[0].sums[f"{x}.{k}"] for x in "Ff")
+    block = work.grads["blocks"].get(str(k // 2))
+    norm = work.grads["norm"] if block is None else block[f"norm_{k % 2 + 1}"]
+    norm["gamma"][...], norm["beta"][...] = np.vecdot(fold.W, D), fold.W @ f
+    dW = fold.gamma[:, None] * D + np.outer(fold.beta, f)
+    if block is None:
+        dE = work.grads["embedding"]["tokens"]["E"]
+        dE += dW.T
+    elif k % 2:
+        block["ff"]["W_1"][...], block["ff"]["b_1"][...] = dW, f
+    else:
+        scales = (1 / math.sqrt(work.config.d // work.config.heads), 1, 1)
+        for x, c, W, b in zip("qkv", scales, np.split(dW, 3, axis=1), np.split(f, 3), strict=True):
+            block["attention"][f"W_{x}"][...], block["attention"][f"b_{x}"][...] = c * W, c * b
