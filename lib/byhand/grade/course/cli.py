@@ -71,7 +71,7 @@ def run_grade(a) -> int:
 def run_status(a) -> int:
     questions, most = _questions(a)
     with Store(a.store / a.set) as store:
-        rows, points = store.rows(most, _roster(a)), store.points()
+        rows, points, lent = store.rows(most, _roster(a)), store.points(), store.lent()
     say(", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet")
     got = [r.points for r in rows if r.points is not None]
     if got:
@@ -85,6 +85,7 @@ def run_status(a) -> int:
     mistakes = Counter((p["question"], m) for p in points for m in json.loads(p["mistakes"]))
     if mistakes:
         say("", "commonest mistakes", *(f"  {n:4}  {q}  {m}" for (q, m), n in mistakes.most_common(10)))
+    say(*(f"{student} {question} counts with a right {' and '.join(names)}" for student, question, names in lent))
     moved = [p for p in points if p["given"] is not None and p["given"] < p["automatic"]]
     say(*(f"look again: {p['student']} {p['question']} was given {p['given']:g}, now earns {p['automatic']:g}"
           for p in moved))

@@ -33,6 +33,9 @@ CREATE TABLE IF NOT EXISTS override (
 CREATE TABLE IF NOT EXISTS picture (
     attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, data TEXT NOT NULL,
     PRIMARY KEY (attempt, question));
+CREATE TABLE IF NOT EXISTS lent (  -- earlier functions, right ones, with which a result counts
+    attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, names TEXT NOT NULL,
+    PRIMARY KEY (attempt, question));
 CREATE VIEW IF NOT EXISTS latest AS  -- the submission that counts: the last one received
     SELECT s.* FROM submission s WHERE s.id = (SELECT max(id) FROM submission WHERE student = s.student);
 CREATE VIEW IF NOT EXISTS current AS  -- its attempt in the last round that was applied
@@ -44,7 +47,7 @@ CREATE VIEW IF NOT EXISTS points AS
             ORDER BY o.id DESC LIMIT 1) AS given
     FROM current c JOIN result r ON r.attempt = c.id WHERE c.status = 'graded';
 """
-LASTING = ("submission", "round", "applied", "attempt", "result", "override", "picture")
+LASTING = ("submission", "round", "applied", "attempt", "result", "override", "picture", "lent")
 
 
 class Row(NamedTuple):
@@ -154,6 +157,8 @@ class Store:
                 for g in graded])
             self.db.executemany("INSERT INTO picture VALUES (?, ?, ?)", [
                 (found.lastrowid, g.question, json.dumps(g.pictures, allow_nan=False)) for g in graded if g.pictures])
+            self.db.executemany("INSERT INTO lent VALUES (?, ?, ?)", [
+                (found.lastrowid, g.question, json.dumps(g.lent)) for g in graded if g.lent])
         return True
 
     def override(self, student: str, question: str, points: float, note: str) -> None:
@@ -171,6 +176,12 @@ class Store:
         found = self.db.execute("SELECT p.question, p.data FROM current c JOIN picture p ON p.attempt = c.id "
                                 "WHERE c.student = ?", (student,))
         return {question: json.loads(data) for question, data in found}
+
+    def lent(self) -> list[tuple[str, str, list[str]]]:
+        """Student, question, and the right functions with which the current result counts."""
+        found = self.db.execute("SELECT c.student, l.question, l.names FROM current c JOIN lent l ON l.attempt = c.id "
+                                "ORDER BY c.student, l.question")
+        return [(student, question, json.loads(names)) for student, question, names in found]
 
     def submission(self, student: str) -> Path | None:
         """The file of the latest submission."""

@@ -71,13 +71,16 @@ def needed(cells, answer):
         wanted |= {x.id for k in more for x in ast.walk(listed[k][1]) if isinstance(x, ast.Name)}
 
 
-def namespace(cells, answer):
-    """What the answer's cells make, each statement by itself: one that fails costs only what needs it."""
-    scope, problems = {"__name__": "__main__", "__builtins__": __builtins__}, []
+def namespace(cells, answer, lent=()):
+    """What the answer's cells make, each statement by itself: one that fails costs only what needs it. Functions that
+    are `lent`, by name, stand in the place of those that the cells define."""
+    scope, problems = {"__name__": "__main__", "__builtins__": __builtins__} | dict(lent), []
     for i, text in enumerate(cells):
         name = f"<cell {i + 1}>"
         linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     for i, node in needed(cells, answer):
+        if getattr(node, "name", None) in lent:
+            continue
         try:
             exec(compile(ast.Module([node], []), f"<cell {i + 1}>", "exec"), scope)
         except BaseException as error:  # an import that is not there, a name from a cell that was left out
@@ -124,11 +127,14 @@ def answered(question, cells, plain, write):
         else:
             inputs = {name: thawed(x, plain) for name, x in case["inputs"].items()}
         ready.append((case["place"], case["name"], inputs))
-    asked, name = question["id"], question["name"]
+    asked, name, lent = question["id"], question["name"], {}
+    for helper, source in question["lent"].items():
+        exec(compile(source, "<lent>", "exec"), apart := {"__name__": "lent"})
+        lent[helper] = apart[helper]
     forget(vars(course), [about.drive, *(x for _, _, inputs in ready for x in inputs.values())])
     plain.clear()
     question.clear()
-    scope, problems = namespace(cells, name)
+    scope, problems = namespace(cells, name, lent)
     answer = scope.get(name)
     write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5]}))
     if answer is None:

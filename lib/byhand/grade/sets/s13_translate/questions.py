@@ -266,6 +266,7 @@ QUESTIONS = (
         id="13.8",
         title="What one slip costs, with pencil and paper",
         stub=stubs.after_a_slip,
+        uses=("13.7",),
         returns=("replaced", "left_out", "twice"),
         minutes=15,
         kind="predict",
