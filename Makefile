@@ -12,8 +12,6 @@ SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.py
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
-BENCHMARKS := train_step checks check_latency flash torch_block decode pretrained_speed gpu
-
 ifneq ($(filter try,$(MAKECMDGOALS)),)
   ifndef CH
     $(error say which chapter: make try CH=05)
@@ -68,8 +66,8 @@ serve: $(BUILT)  ## read the built book in a browser; PORT=8000
 lab: $(INSTALLED)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter-lab book
 
-bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine; results in benchmarks/results
-	@for name in $(BENCHMARKS); do echo; echo "benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine, and one table; ONLY="flash decode" for some
+	@$(BIN)/python benchmarks/bench.py $(ONLY)
 
 mutants: $(INSTALLED)  ## the table of wrong implementations, and which proof catches each
 	$(BIN)/python tests/mutants.py
