@@ -431,7 +431,7 @@ def test_the_whole_way_by_commands(tmp_path, capsys):
     assert do("export", "04")[0] == cli.UNSETTLED
     assert do("grade", "04") == (0, "2 graded, 1 unreadable\nNext: byhand-grade status 04\n")
     code, said = do("status", "04")
-    assert "2 graded, 1 not submitted, 1 unreadable" in said and "1  04.1  no scale" in said
+    assert "2 graded, 1 not submitted, 1 unreadable" in said and "1 of 2  04.1  no scale" in said
     assert do("override", "04", "ben", "04.1", "9", "--note", "x")[0] == cli.USAGE
     assert do("override", "04", "ben", "04.1", "2", "--note", "seen in person")[0] == 0
     code, said = do("export", "04")

@@ -8,19 +8,17 @@
 """
 
 import argparse
-import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 from byhand.io.files import write_whole
 
 from ..selfcheck import selfcheck
 from ..sets import SETS, questions_of
-from . import batch, doctor, export, feedback
+from . import batch, doctor, export, feedback, standing
 from .collect import collect, roster_of
 from .sandbox import SandboxError
-from .store import Store, earned
+from .store import Store
 from .submission import read
 
 GOOD, WRONG, UNSETTLED, USAGE = 0, 1, 2, 64  # exit codes
@@ -71,24 +69,7 @@ def run_grade(a) -> int:
 def run_status(a) -> int:
     questions, most = _questions(a)
     with Store(a.store / a.set) as store:
-        rows, points, lent = store.rows(most, _roster(a)), store.points(), store.lent()
-    say(", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet")
-    got = [r.points for r in rows if r.points is not None]
-    if got:
-        say(f"points: mean {sum(got) / len(got):.1f} of {most}, lowest {min(got):g}, highest {max(got):g}", "",
-            "question  full  none  mean   title")
-    for q in questions:
-        mine = [earned(p) for p in points if p["question"] == q.id]
-        if mine:
-            say(f"{q.id:8}  {sum(x == q.points for x in mine):4}  {sum(x == 0 for x in mine):4}  "
-                f"{sum(mine) / len(mine):4.1f}  {q.title} ({q.points})")
-    mistakes = Counter((p["question"], m) for p in points for m in json.loads(p["mistakes"]))
-    if mistakes:
-        say("", "commonest mistakes", *(f"  {n:4}  {q}  {m}" for (q, m), n in mistakes.most_common(10)))
-    say(*(f"{student} {question} counts with a right {' and '.join(names)}" for student, question, names in lent))
-    moved = [p for p in points if p["given"] is not None and p["given"] < p["automatic"]]
-    say(*(f"look again: {p['student']} {p['question']} was given {p['given']:g}, now earns {p['automatic']:g}"
-          for p in moved))
+        say(*standing.lines(store.rows(most, _roster(a)), store.points(), questions, store.seconds(), store.lent()))
     return GOOD
 
 
@@ -283,7 +264,7 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--patience", type=float, default=1.0, help="a factor on all limits of time")
     sub.add_argument("--because", default="", help="kept with the round")
     sub.add_argument("--apply", type=int, metavar="ROUND", help="let the grades of this round count")
-    command("status", run_status, "how the class stands, question by question, and its commonest mistakes", "status 04")
+    command("status", run_status, "how the class stands: questions, commonest mistakes, what divides it", "status 04")
     sub = command("override", run_override, "give points by hand", 'override 04 ann 04.2 1 --note "seen in person"')
     sub.add_argument("student")
     sub.add_argument("question")

@@ -8,7 +8,7 @@ import json
 from .store import earned
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
-OPEN = ("waiting", "error", "partial")  # what must be settled before grades leave
+OPEN = ("waiting", "error")  # what must be settled before grades leave
 
 
 def file_name(student: str) -> str:

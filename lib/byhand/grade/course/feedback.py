@@ -20,7 +20,6 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 STANDING = {  # what a student reads where there is no number
     "unreadable": "Your file could not be read, so there is no grade yet.",
     "error": "Something went wrong on our side, so there is no grade yet. Your instructor has been told.",
-    "partial": "Grading is not finished, so there is no grade yet.",
 }
 ABSENT = {"missing": "no function of its name in the file", "not attempted": "still as it was given out"}
 

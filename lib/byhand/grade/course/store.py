@@ -54,7 +54,7 @@ class Row(NamedTuple):
     """Where a student stands. `points` is None unless the status is graded: no grade is never a zero."""
 
     student: str
-    status: str  # graded, partial, unreadable, error, waiting, not submitted
+    status: str  # graded, unreadable, error, waiting, not submitted
     points: float | None
     max_points: float
     note: str
@@ -176,6 +176,10 @@ class Store:
         found = self.db.execute("SELECT p.question, p.data FROM current c JOIN picture p ON p.attempt = c.id "
                                 "WHERE c.student = ?", (student,))
         return {question: json.loads(data) for question, data in found}
+
+    def seconds(self) -> list[tuple[str, float]]:
+        """Student and seconds of each current attempt in which something was run."""
+        return [tuple(row) for row in self.db.execute("SELECT student, seconds FROM current WHERE status = 'graded'")]
 
     def lent(self) -> list[tuple[str, str, list[str]]]:
         """Student, question, and the right functions with which the current result counts."""
