@@ -395,6 +395,8 @@ def test_exported_tables_are_read_back(kind):
     read = read[1:] if kind == "canvas" else read
     assert [row[column] for row in read] == ["3.5", "0", "", ""]  # no grade is not a zero
     assert not [x for row in read for x in row.values() if x.startswith(("=", "+", "@"))]
+    if kind == "moodle":  # it refuses a file without these three, in these words
+        assert {"Identifier", "Grade", "Last modified (grade)"} <= set(read[0]) and read[0]["Identifier"] == "Participant ann"
     if kind == "csv":
         assert read[0]["04.1"] == "1.5" and read[2]["04.1"] == "" and read[3]["status"] == "not submitted"
 

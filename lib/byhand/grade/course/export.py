@@ -38,10 +38,11 @@ def table(rows, points, questions, title: str, kind: str) -> str:
             write.writerow([safe(row.student), row.student if row.student.isdigit() else "", "", safe(row.student), "",
                             number(row.points)])
     elif kind == "moodle":
-        write.writerow(["Identifier", "ID number", "Status", "Grade", "Maximum Grade", "Feedback comments"])
+        write.writerow(["Identifier", "ID number", "Status", "Grade", "Maximum Grade", "Last modified (grade)",
+                        "Feedback comments"])  # without that column of a date Moodle refuses the whole file
         for row in rows:
             write.writerow([f"Participant {row.student}", safe(row.student), row.status, number(row.points),
-                            number(most), safe(row.note)])
+                            number(most), "", safe(row.note)])
     else:
         write.writerow(["student", "status", "points", "max_points", *(q.id for q in questions), "note"])
         for row in rows:
