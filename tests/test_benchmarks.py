@@ -88,15 +88,18 @@ def test_gpu_runs_on_a_bare_machine():
     """Tiny shapes on the CPU, in all modes, with torch, NumPy and jaxtyping alone."""
     before = written()
     start = f"{BARE}\nsys.argv = ['gpu.py', '--smoke', '--commit', 'abc']\nsys.path.insert(0, '.')\n"
-    train, attention = records(ran("-c", start + "runpy.run_path('gpu.py', run_name='__main__')"))
+    train, attention, decode = records(ran("-c", start + "runpy.run_path('gpu.py', run_name='__main__')"))
     assert written() == before
     assert (train["benchmark"], attention["benchmark"], train["commit"]) == ("gpu_train", "gpu_attention", "abc")
-    assert [run["mode"] for run in train["runs"]] == ["float32 (TF32 products)", "bf16", "bf16, compiled"]
+    assert [run["mode"] for run in train["runs"]] == [
+        "float32 (TF32 products)", "bf16", "bf16, compiled", "plain GPT, bf16", "plain GPT, bf16, compiled",
+        "torch.nn layers, bf16", "torch.nn layers, bf16, compiled"]
     assert all(0 < run["utilisation"]["causal"] < run["utilisation"]["full"] for run in train["runs"])
-    first = [run["first_loss"] for run in train["runs"]]
+    first = [run["first_loss"] for run in train["runs"]][:3]
     assert max(first) - min(first) < 0.05  # one model in three ways
     assert all(run["last_loss"] < run["first_loss"] for run in train["runs"])
-    assert len(attention["rows"]) == 2 * 5 and all(row["seconds"]["median"] > 0 for row in attention["rows"])
+    assert len(attention["rows"]) == 2 * 6 and all(row["seconds"]["median"] > 0 for row in attention["rows"])
+    assert [row["batch"] for row in decode["rows"]] == [1, 2] and all(row["words_per_second"] > 0 for row in decode["rows"])
     with pytest.raises(RuntimeError, match="scipy is not on that machine"):
         ran("-c", BARE + "import scipy")
 
