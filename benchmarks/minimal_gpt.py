@@ -1,7 +1,8 @@
 """Small GPTs as others write them in PyTorch: the opponents of the speed benchmarks, not course material.
 
 Pre-norm blocks, one fused projection for queries, keys and values, torch's own attention kernel, tanh GELU, learned
-positions, the output tied to the embedding; and the same of torch.nn's own layers. They share no code with the course, so their speed is their own.
+positions, the output tied to the embedding; and the same of torch.nn's own layers. They share no code with the course,
+so their speed is their own.
 """
 
 import torch
