@@ -136,6 +136,10 @@ def _question(p, title, pictures, cells, book):
             f'<span class="points {kind}">{mine:g} of {most:g}</span></h2>{by}{inside}</section>')
 
 
+RAN = {"container": "Your code was run in a container. ", "process": "Your code was run in a process of its own. ",
+       "sandbox": "Your code was run in a sandbox. "}
+
+
 def page(row, points, questions, title: str, pictures=None, cells=(), book: str = "", name: str = "") -> str:
     """HTML of one student's grade.
 
@@ -183,8 +187,8 @@ def page(row, points, questions, title: str, pictures=None, cells=(), book: str 
 {total}{note}</header>
 {table}
 {parts}
-<footer>Cases that are marked “ok” or “wrong” without numbers are hidden ones: they try the same with other numbers and
-sizes. A question about a grade? Name its number to your instructor.</footer>
+<footer>{RAN.get(row.tier, "")}Cases that are marked “ok” or “wrong” without numbers are hidden ones: they try the
+same with other numbers and sizes. A question about a grade? Name its number to your instructor.</footer>
 </main></body>
 </html>
 """

@@ -148,17 +148,23 @@ def _imported(text):
 def _answers(set_id, submission, asked, blobs, confine) -> dict:
     """By question, its results by case, and a sentence for the cases of which nothing came back."""
     known, waiting = {q.id: q for q in questions_of(set_id)}, asked["questions"]
-    found = {}
+    found, failed = {}, 0
     while waiting:
+        begun = set()
         for head, parts in _frames(_once(set_id, submission, asked | {"questions": waiting}, blobs, confine)):
             if "failed" in head:
                 raise OSError(f"the sandbox has failed, {str(head['failed'])[:200]}")
+            begun.add(head.get("begins"))
             if len(parts) == 1 and any(q["id"] == head.get("of") for q in waiting):
                 found[head["of"]] = _of_question(known[head["of"]], head, parts[0])
         lost = [q for q in waiting if q["id"] not in found]
-        if lost:  # whatever runs first of these has ended the sandbox; the others are tried without it
-            found[lost[0]["id"]] = {}, "your function ended the process that runs it"
-        waiting = lost[1:]
+        if lost and lost[0]["id"] not in begun:  # no fault of an answer: it has not run
+            failed += 1
+            if failed == 3:
+                raise OSError("the sandbox ended before the answer was run; is this machine short of memory?")
+        elif lost:  # whatever ran first of these has ended the sandbox; the others are tried without it
+            found[lost.pop(0)["id"]] = {}, "your function ended the process that runs it"
+        waiting = lost
     return found
 
 

@@ -14,6 +14,9 @@ def lines(rows, points, questions, seconds=(), lent=()) -> list[str]:
     """What `status` prints. `rows` and `points` as the store has them, `seconds` pairs of student and seconds."""
     most = sum(q.points for q in questions)
     said = [", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet"]
+    tiers = Counter(r.tier for r in rows if r.tier)
+    if tiers:
+        said += ["isolation: " + ", ".join(f"{n} {tier}" for tier, n in sorted(tiers.items()))]
     got = [r.points for r in rows if r.points is not None]
     if got:
         said += [f"points: mean {sum(got) / len(got):.1f} of {most}, lowest {min(got):g}, highest {max(got):g}", ""]

@@ -58,6 +58,7 @@ class Row(NamedTuple):
     points: float | None
     max_points: float
     note: str
+    tier: str = ""  # where it ran: sandbox, container, process
 
 
 def earned(p) -> float:
@@ -202,5 +203,5 @@ class Store:
             found[row[0]] = Row(row[0], "waiting", None, max_points, "not graded yet")
         for row in self.db.execute("SELECT * FROM current"):
             points = sums.get(row["student"]) if row["status"] == "graded" else None
-            found[row["student"]] = Row(row["student"], row["status"], points, max_points, row["note"])
+            found[row["student"]] = Row(row["student"], row["status"], points, max_points, row["note"], row["tier"])
         return [found[name] for name in sorted(found)]

@@ -6,6 +6,7 @@ arrays' bytes behind it.
 """
 
 import ast
+import ctypes
 import gc
 import json
 import linecache
@@ -17,8 +18,11 @@ import sys
 import time
 from types import ModuleType, SimpleNamespace
 
+NOT_DUMPABLE = 4  # of prctl
 MOST = 32 << 20  # bytes from one question
-CONFINED = __file__ == "/job/worker.py" and os.getppid() == 1 and os.getpid() < 20  # in a namespace of its own
+ISOLATION = os.environ.pop("ISOLATION", "")  # "container" or "process"; else the sandbox
+CONFINED = (__file__ == "/job/worker.py" and os.getppid() == 1 and os.getpid() < 20  # in a namespace of its own
+            or ISOLATION == "container" and os.getuid() > 60000)  # all processes of this user are its own
 KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Try)
 
 
@@ -188,6 +192,22 @@ def forked(seconds=5):
             time.sleep(0.05)
 
 
+def send(pipe, data):
+    while data:
+        data = data[os.write(pipe, data):]
+
+
+def alone():
+    """No process of the same user may look into this one or trace it; what loses its parent becomes its own child."""
+    global keeper
+    prctl = ctypes.CDLL(None).prctl
+    prctl(NOT_DUMPABLE, 0, 0, 0, 0)
+    if ISOLATION == "process":
+        import keeper
+
+        prctl(keeper.SUBREAPER, 1, 0, 0, 0)
+
+
 def watched(child, pipe, seconds):
     """What a child writes until it ends, is late, or writes too much; then nothing of it is left."""
     parts, size, until, end = [], 0, time.monotonic() + seconds, "ended"
@@ -209,6 +229,8 @@ def watched(child, pipe, seconds):
         except OSError:
             pass
     _, status = os.waitpid(child, 0)
+    if ISOLATION == "process":
+        keeper.end_all()
     while True:  # what else it has started
         try:
             os.waitpid(-1, 0)
@@ -218,10 +240,11 @@ def watched(child, pipe, seconds):
 
 
 def main():
-    if not CONFINED:
+    if not CONFINED and ISOLATION != "process":
         sys.exit("worker: to be run by the sandbox alone")
     out = int(os.environ.pop("RESULT_FD"))
-    sys.path.insert(0, "/job")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    alone()
     with open(int(os.environ.pop("GIVEN_FD")), "rb") as file:  # read once, and closed before anything forks
         (length,) = struct.unpack(">I", file.read(4))
         request = json.loads(file.read(length))
@@ -248,25 +271,20 @@ def main():
                 for number in (0, 1, 2):
                     os.dup2(quiet, number)
 
-                def write(data, writing=writing):
-                    while data:
-                        data = data[os.write(writing, data):]
-
                 cells = request["cells"]
                 request.clear()
                 for other in questions:
                     if other is not question:
                         other.clear()
-                answered(question, cells, plain, write)
+                answered(question, cells, plain, lambda data, pipe=writing: send(pipe, data))
             finally:
                 os._exit(0)
         os.close(writing)
+        send(out, frame({"begins": question["id"]}))
         seconds = request["load"] + question["seconds"] * (2 + len(question["cases"]) / 2)
         data, end, code = watched(child, reading, seconds)
         os.close(reading)
-        head = frame({"of": question["id"], "end": end, "code": code}, [data])
-        while head:
-            head = head[os.write(out, head):]
+        send(out, frame({"of": question["id"], "end": end, "code": code}, [data]))
 
 
 if __name__ == "__main__":
