@@ -24,13 +24,16 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book test try preview weights kernels lint validate run text notebook serve lab bench mutants clean
+.PHONY: help book live test try preview weights kernels lint validate run text notebook serve lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: $(BUILT)  ## build the book from clean, warnings are errors (nothing to do if no source changed)
 	@echo "The book is ready. Open _build/html/index.html, or: make serve"
+
+live: $(BUILT)  ## then let the cells of the book run in its reader's browser: fetches 120 MB; needs node and npm
+	$(BIN)/python tools/make_live.py
 
 test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
 	$(BIN)/python -m pytest tests book $(NBVAL) --durations=10
