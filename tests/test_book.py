@@ -23,7 +23,7 @@ STEMS = {"00": ["gradcheck", "linear", "tree"], "01": ["recurrent"],
          "07": ["residual"], "08": ["mask"], "09": ["block"],
          "10": ["model", "init", "cost"], "11": ["loss", "optim", "train"],
          "12": ["generate", "sample"], "13": ["translate", "metrics"],
-         "14": ["pretrain", "finetune"], "15": ["vision"],
+         "14": ["pretrain", "finetune"], "15": ["vision"], "16": ["flash"],
          "17": ["pretrained"]}  # what each chapter builds
 CONTINUES = {"workshop": "00", "runs": "11"}  # pages that go on with a chapter: code, sections, equations
 CHAPTERS = sorted(path for path in BOOK.glob("[0-9][0-9]_*.ipynb") if path.name[:2] in STEMS)

@@ -96,7 +96,7 @@ def test_every_erratum_is_there_with_statement_and_number():
     ("E44  d_m", "F44  d_m", "E44: no number"), ("E44  d_m", "E43  d_m", "E44: no number"),
     ("- *Right:* 10000.", "- *Wrong:* 10000.", "[42]"), ("- *Right:* 10000.", "- *Right:* 1.", "E42: too short"),
     ("[4.3](04_attention", "[4.99](04_attention", "no section 4.99"), ("| 33 |", "| 32 |", "the table counts"),
-    ("planned: chapter 16", "planned: chapter 4", "chapter 4 is planned"),
+    ("[16.4](16_flash.ipynb)", "planned: chapter 4", "chapter 4 is planned"),
 ])
 def test_a_fault_of_the_page_is_found(old, new, says):
     wrong = json.loads(json.dumps(CELLS))

@@ -28,6 +28,7 @@ SETS = {
     "13": "s13_translate",
     "14": "s14_pretrain",
     "15": "s15_vision",
+    "16": "s16_flash",
     "17": "s17_capstone",
 }
 _HERE = os.path.dirname(os.path.abspath(__file__))
