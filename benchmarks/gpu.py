@@ -1,11 +1,12 @@
-"""A 124 M-parameter training step and an attention sweep on one GPU, recorded as data of the book.
+"""A 124 M-parameter training step, decoding and an attention sweep on one GPU, recorded as data of the book.
 
     PYTHONPATH=lib python benchmarks/gpu.py [--out book/data] [--commit HASH] [--batch 32]
 
 Needs torch, NumPy and jaxtyping, nothing else. Without a GPU it says so and ends; `--smoke` runs tiny shapes on the
 CPU and prints what it would write. FLOPs a token of training: 6 N + 12 L H Q T, with N parameters apart from the
 positions, L layers, H heads of width Q and context T; `causal` counts half of the second term, for a kernel that skips
-what the mask hides. Utilisation is that times tokens a second, over the bf16 matrix product measured in the same run.
+what the mask hides. Beside ours, steps of a plain educational GPT and of torch.nn's own layers at the same sizes.
+Utilisation is that times tokens a second, over the bf16 matrix product measured in the same run.
 """
 
 import argparse
@@ -19,26 +20,34 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from byhand import tree
+from byhand import pt, tree
 from byhand.config import ModelConfig
 from byhand.init import init_model
 from byhand.pt.attention import attention, fused_attention
 from byhand.pt.flash import flash_attention
+from byhand.pt.generate import generate
 from byhand.pt.loss import cross_entropy
 from byhand.pt.mask import causal_mask
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw
+from minimal_gpt import LayersGPT, MinimalGPT
 
 ROOT = Path(__file__).resolve().parents[1]
 GPT2 = ModelConfig("decoder", vocab=50304, d=768, heads=12, layers=12, n_max=1024, position="learned",
                    activation="gelu_tanh")  # 50,257 words, and some more to make a multiple of 64
 SMALL = ModelConfig("decoder", vocab=64, d=32, heads=2, layers=2, n_max=16, position="learned", activation="gelu_tanh")
-MODES = {  # precision, compiled
-    "float32 (TF32 products)": (torch.float32, False),
-    "bf16": (torch.bfloat16, False),
-    "bf16, compiled": (torch.bfloat16, True),
+MODES = {  # whose model, precision, compiled, whose kernels
+    "float32 (TF32 products)": ("ours", torch.float32, False, "torch"),
+    "bf16": ("ours", torch.bfloat16, False, "torch"),
+    "bf16, kernels by hand": ("ours", torch.bfloat16, False, "triton"),
+    "bf16, compiled": ("ours", torch.bfloat16, True, "torch"),
+    "plain GPT, bf16": ("plain", torch.bfloat16, False, "torch"),
+    "plain GPT, bf16, compiled": ("plain", torch.bfloat16, True, "torch"),
+    "torch.nn layers, bf16": ("layers", torch.bfloat16, False, "torch"),
+    "torch.nn layers, bf16, compiled": ("layers", torch.bfloat16, True, "torch"),
 }
-FORMS = {"explicit": "every step a tensor", "fused": "scaled_dot_product_attention", "tiles": "our tiles, readable"}
+FORMS = {"explicit": "every step a tensor", "fused": "scaled_dot_product_attention", "tiles": "our tiles, readable",
+         "kernel": "our tiles in Triton"}
 
 
 def seconds_of(step, device, steps, warmup):
@@ -86,17 +95,31 @@ def flops_per_token(config, T):
     return {"N": N, "parameters": sum(shapes.values()), "full": 6 * N + pairs, "causal": 6 * N + pairs // 2}
 
 
+def model(whose, device, config):
+    """A net, and its loss of (ids, targets)."""
+    if whose == "ours":
+        net = Decoder(config, np.random.default_rng(0)).to(device)
+        return net, lambda ids, targets: cross_entropy(net(ids), targets)
+    kind = {"plain": MinimalGPT, "layers": LayersGPT}[whose]
+    net = kind(config.vocab, config.d, config.heads, config.layers, config.n_max).to(device)
+    return net, net
+
+
 def train(device, config, batch, mode, steps, warmup, backend):
     """One mode: forward, loss, backward and AdamW on one batch of random words."""
-    dtype, compiled = MODES[mode]
+    whose, dtype, compiled, kernels = MODES[mode]
     torch.manual_seed(0)
-    net = Decoder(config, np.random.default_rng(0)).to(device)
-    optimizer = adamw(net, lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    net, loss_of = model(whose, device, config)
+    if whose == "ours":
+        optimizer = adamw(net, lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    else:
+        optimizer = torch.optim.AdamW(net.parameters(), lr=6e-4, betas=(0.9, 0.95), weight_decay=0.1,
+                                      fused=device == "cuda")
     ids, targets = torch.randint(config.vocab, (2, batch, config.n_max), device=device)
 
     def loss():
-        with torch.autocast(device, torch.bfloat16, enabled=dtype == torch.bfloat16):
-            return cross_entropy(net(ids), targets)
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == torch.bfloat16), pt.use_kernels(kernels):
+            return loss_of(ids, targets)
 
     forward = torch.compile(loss, backend=backend) if compiled else loss
     losses = []
@@ -129,11 +152,12 @@ def sweep(device, lengths, tokens, heads, d, steps):
         forms = {"explicit": lambda *x, mask=mask: attention(*x, mask),
                  "fused": lambda *x: fused_attention(*x, is_causal=True),
                  "tiles": lambda *x, n=n: flash_attention(*x, is_causal=True, block=min(1024, n))}
+        if device == "cuda":
+            from byhand import kernels
+
+            forms["kernel"] = lambda *x: kernels.flash_attention(*x, is_causal=True)
         for form, f in forms.items():
             for backward in (False, True):
-                if form == "tiles" and backward:
-                    continue  # autograd would keep every tile
-
                 def step(f=f, backward=backward, leaves=leaves, dO=dO):
                     with torch.set_grad_enabled(backward):
                         O = f(*leaves)
@@ -150,6 +174,18 @@ def sweep(device, lengths, tokens, heads, d, steps):
                     row["out_of_memory"] = True
                     torch.cuda.empty_cache()
                 rows.append(row)
+    return rows
+
+
+def decoding(device, config, batches, steps):
+    """Greedy words a second with the cache, in bf16, from prompts of one word."""
+    net = Decoder(config, np.random.default_rng(0)).to(device, torch.bfloat16)
+    rows = []
+    for batch in batches:
+        _peak(device)
+        times = seconds_of(lambda batch=batch: generate([[1]] * batch, net, config, steps, temperature=0), device, 5, 1)
+        rows.append({"batch": batch, "words": steps, "seconds": times, "peak_GB": _peak(device),
+                     "words_per_second": batch * steps / times["median"]})
     return rows
 
 
@@ -170,7 +206,7 @@ def facts(args, device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="tiny shapes on the CPU, nothing written")
-    parser.add_argument("--out", type=Path, default=ROOT / "book" / "data", help="folder of the two records")
+    parser.add_argument("--out", type=Path, default=ROOT / "book" / "data", help="folder of the records")
     parser.add_argument("--commit", help="of the sources, where git cannot say it")
     parser.add_argument("--batch", type=int, default=32, help="sequences of 1,024 words in a step")
     parser.add_argument("--steps", type=int, default=30, help="timed ones")
@@ -184,10 +220,13 @@ def main():
     backend = "eager" if args.smoke else "inductor"
     flops, runs = flops_per_token(config, config.n_max), []
     for mode in MODES:
+        if MODES[mode][3] == "triton" and device != "cuda":
+            continue  # the interpreter has no bf16
         runs.append(train(device, config, batch, mode, steps, 1 if args.smoke else 10, backend))
-        print(f"{mode:>24}: {runs[-1]['tokens_per_second']:,.0f} tokens/s", flush=True)
+        print(f"{mode:>31}: {runs[-1]['tokens_per_second']:,.0f} tokens/s", flush=True)
     rows = sweep(device, *(((16, 32), 32, 2, 8, 2) if args.smoke else
                            ((512, 1024, 2048, 4096, 8192, 16384), 16384, 12, 64, 20)))
+    words = decoding(device, config, (1, 2) if args.smoke else (1, 32), config.n_max // 2 if args.smoke else 256)
     limits.append(ceiling(device, limits[0]["n"], 2 if args.smoke else 30))  # before and after: clocks move
     top = max(limit["flops"] for limit in limits)
     for run in runs:
@@ -195,8 +234,9 @@ def main():
     about = facts(args, device) | {"ceiling": limits}
     shape = {name: x for name, x in vars(config).items() if name in ("vocab", "d", "heads", "layers", "n_max")}
     records = {"gpu_train": about | {"config": shape, "flops_per_token": flops, "runs": runs},
-               "gpu_attention": about | {"causal": True, "dtype": "bf16", "rows": rows}}
-    report(about, flops, runs, rows, top)
+               "gpu_attention": about | {"causal": True, "dtype": "bf16", "rows": rows},
+               "gpu_decode": about | {"config": shape, "dtype": "bf16", "rows": words}}
+    report(about, flops, runs, rows, words, top)
     for name, content in records.items():
         text = json.dumps({"benchmark": name} | content, indent=1)
         if args.smoke:
@@ -207,17 +247,19 @@ def main():
             print(f"Written to {args.out / name}.json")
 
 
-def report(about, flops, runs, rows, top):
+def report(about, flops, runs, rows, words, top):
     print(f"\n{about['machine']}, {about['versions']}; bf16 products at {top / 1e12:.4g} TFLOP/s")
     print(f"{flops['parameters']:,} parameters, {flops['full'] / 1e6:.4g} MFLOP a token, causal "
           f"{flops['causal'] / 1e6:.4g}\n")
-    print(f"{'training step':>24}  {'tokens/s':>10}  {'ms':>8}  {'of the ceiling':>14}  {'causal':>6}  {'peak GB':>7}")
+    print(f"{'training step':>31}  {'tokens/s':>10}  {'ms':>8}  {'of the ceiling':>14}  {'causal':>6}  {'peak GB':>7}")
     for run in runs:
         use, memory = run["utilisation"], run["peak_GB"]
-        print(f"{run['mode']:>24}  {run['tokens_per_second']:>10,.0f}  {1e3 * run['seconds']['median']:>8.1f}  "
+        print(f"{run['mode']:>31}  {run['tokens_per_second']:>10,.0f}  {1e3 * run['seconds']['median']:>8.1f}  "
               f"{use['full']:>14.1%}  {use['causal']:>6.1%}  {'–' if memory is None else f'{memory:.1f}':>7}")
+    for row in words:
+        print(f"{'decoding, batch ' + str(row['batch']):>31}  {row['words_per_second']:>10,.0f}")
     print(f"\n{'causal attention':>24}  {'n':>6}  {'ms':>8}  {'ms, backward too':>16}  {'peak GB':>7}")
-    for form in FORMS:
+    for form in dict.fromkeys(row["form"] for row in rows):
         for n in dict.fromkeys(row["n"] for row in rows):
             pair = [row for row in rows if row["form"] == form and row["n"] == n]
             ms = ["–" if row["seconds"] is None else f"{1e3 * row['seconds']['median']:.3f}" for row in pair] + ["–"]

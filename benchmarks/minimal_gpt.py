@@ -1,7 +1,8 @@
-"""A small GPT as courses and tutorials write it in PyTorch: the opponent of the speed benchmarks, not course material.
+"""Small GPTs as others write them in PyTorch: the opponents of the speed benchmarks, not course material.
 
 Pre-norm blocks, one fused projection for queries, keys and values, torch's own attention kernel, tanh GELU, learned
-positions, the output tied to the embedding. It shares no code with the course, so its speed is its own.
+positions, the output tied to the embedding; and the same of torch.nn's own layers. They share no code with the course,
+so their speed is their own.
 """
 
 import torch
@@ -37,10 +38,12 @@ class Layer(nn.Module):
 
 
 class MinimalGPT(nn.Module):
+    layer = Layer
+
     def __init__(self, vocab: int, width: int, heads: int, layers: int, length: int, hidden: int | None = None):
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocab, width), nn.Embedding(length, width)
-        self.layers = nn.ModuleList(Layer(width, heads, hidden or 4 * width) for _ in range(layers))
+        self.layers = nn.ModuleList(self.layer(width, heads, hidden or 4 * width) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocab, bias=False)
         for parameter in self.parameters():
@@ -54,3 +57,16 @@ class MinimalGPT(nn.Module):
             x = layer(x)
         logits = self.head(self.norm(x))
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+class LibraryLayer(nn.TransformerEncoderLayer):
+    def __init__(self, width: int, heads: int, hidden: int):
+        super().__init__(width, heads, hidden, dropout=0.0, activation=F.gelu, batch_first=True, norm_first=True)
+
+    def forward(self, x):
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], device=x.device, dtype=x.dtype)
+        return super().forward(x, src_mask=mask, is_causal=True)
+
+
+class LayersGPT(MinimalGPT):
+    layer = LibraryLayer

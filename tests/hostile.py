@@ -93,7 +93,26 @@ IN_A = [  # what the first answer does before it computes anything; it loses its
     ("a start-up file planted", "harm", f"import pathlib\npathlib.Path('{MARK}/.bashrc').write_text('echo planted')", ""),
     ("its own job folder written over", "harm", "open('/job/worker.py', 'w').write('')", "Read-only"),
     ("the limits lifted", "memory", "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (-1, -1))\nx = np.ones(2**28)", ""),
+    ("the grades edited", "harm", f"import sqlite3\nsqlite3.connect('{MARK}/store.sqlite').execute('create table x (y)')", "OperationalError"),
+    ("forged results on stdout and stderr", "forgery", "import os, json, struct\nh = json.dumps({'of': '04.1', 'end': 'ended', 'code': 0, 'sizes': [0]}).encode()\nfor fd in (0, 1, 2):\n    os.write(fd, struct.pack('>I', len(h)) + h)\nos._exit(0)", "ended in the middle"),
+    ("frames of its own for each case", "forgery", "import os, json, struct\nfor case in ('values', 'mask', 'no key left', 'large scores', 'heads', 'padded batch', 'hidden and large', 'another batch'):\n    h = json.dumps({'question': '04.1', 'case': case, 'kind': 'ok', 'text': '', 'changed': [], 'events': [], 'arrays': [{'dtype': '<f8', 'shape': []}] * 2, 'sizes': [8, 8]}).encode()\n    for fd in range(3, 64):\n        try:\n            os.write(fd, struct.pack('>I', len(h)) + h + bytes(16))\n        except OSError:\n            pass\nos._exit(0)", "FAIL"),
+    ("the checker patched where it lies in memory", "forgery", "import sys\nr = sys.modules['byhand.' + 'grade.run']\nr._array = r._ndarray = r._collect = r._plain = lambda *a: r.Result('ok', ())\nreturn np.zeros(2), np.zeros(2)", "FAIL"),
+    ("the checker patched, found by its frame", "forgery", "import sys\nf = sys._getframe(1)\nf.f_globals['_collect'] = lambda *a: f.f_globals['Result']('ok', (1, 1))\nreturn np.zeros(2), np.zeros(2)", "FAIL"),
+    ("the worker's memory written", "forgery", "import os\nwith open(f'/proc/{os.getppid()}/mem', 'r+b') as memory:\n    memory.seek(4096)\nreturn np.zeros(2), np.zeros(2)", "PermissionError"),
+    ("the worker traced", "forgery", "import ctypes, os\nif ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0):\n    raise RuntimeError('not traced')\nreturn np.zeros(2), np.zeros(2)", "not traced"),
+    ("links to files outside", "harm", f"import os\nfor path in ('{MARK}/keep', '/proc/1/root{MARK}/keep'):\n    os.symlink(path, 'link')\n    try:\n        open('link', 'a').write('x')\n    except OSError:\n        os.remove('link')\nraise RuntimeError('nothing left')", "nothing left"),
+    ("too slow", "loop", "import time\nuntil = time.monotonic() + 60\nwhile time.monotonic() < until:\n    np.ones(1000).sum()", "stopped"),
     ("the worker killed", "processes", "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(1)", ""),
+]
+HONEST = [  # what the first answer does before it is computed, and keeps all points
+    ("two hundred megabytes printed by an answer", "output", "for _ in range(200):\n    print('x' * 2**20)", ""),
+    ("an answer that writes to stderr", "output", "import os, sys, warnings\nprint('warning', file=sys.stderr)\nos.write(2, b'warning')\nwarnings.warn('warning')", ""),
+    ("np.allclose patched by an answer", "forgery", "np.allclose = np.array_equal = lambda *a, **k: True\nnp.testing.assert_allclose = lambda *a, **k: None", ""),
+    ("a start-up file in its home folder", "harm", "import os\nfor name in ('.bashrc', '.profile', 'sitecustomize.py', 'usercustomize.py'):\n    open(os.path.expanduser('~/' + name), 'w').write('raise SystemExit')", ""),
+    ("modules named as ours, written beside it", "forgery", "import os\nfor name in ('numpy', 'json', 'byhand'):\n    open(os.path.expanduser('~/' + name + '.py'), 'w').write('raise SystemExit')", ""),
+    ("an input transformer asked for by an answer", "forgery", "try:\n    get_ipython().input_transformers_cleanup.append(lambda lines: ['check = lambda *a: 99'])\nexcept NameError:\n    pass", ""),
+    ("a process left behind that edits the grades later", "harm", f"import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        for _ in range(600):\n            time.sleep(0.1)\n            try:\n                open('{MARK}/store.sqlite', 'wb').write(b'')\n            except OSError:\n                pass\n    os._exit(0)", ""),
+    ("a limit of time lifted", "loop", "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0)\nsignal.alarm(0)", ""),
 ]
 STAYS = [  # what may stand around honest answers: it costs nothing
     ("a scratch cell that raises", "exit", "1 / 0"),
@@ -110,7 +129,9 @@ STAYS = [  # what may stand around honest answers: it costs nothing
 
 ATTACKS = [
     *(attack(name, kind, HEAD, body(A, code), B, C, due=without("04.1"), says=says) for name, kind, code, says in IN_A),
+    *(attack(name, kind, HEAD, body(A, code), B, C, says=says) for name, kind, code, says in HONEST),
     *(attack(name, kind, HEAD, A, code, B, C) for name, kind, code in STAYS),
+    attack("tests deleted, others edited, points given", "accident", HEAD, A, "check('04.1', attention, points=99)\npoints = {'04.1': 99}", "assert True", B, C, "def check(*a):\n    return 99\n"),
     attack("a loop in the last answer", "loop", HEAD, A, B, body(C, "while True:\n    pass"), due=without("04.6"), says="stopped"),
     attack("a loop in an assignment that nothing needs", "loop", HEAD, A, B, C, "x = [0 for _ in iter(int, 1)]"),
     attack("a loop in an assignment that one answer needs", "loop", HEAD, A, "x = next(i for i in iter(int, 1) if i)\n", body(B, "x"), C, due=without("04.2"), says="stopped"),

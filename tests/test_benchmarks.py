@@ -88,15 +88,19 @@ def test_gpu_runs_on_a_bare_machine():
     """Tiny shapes on the CPU, in all modes, with torch, NumPy and jaxtyping alone."""
     before = written()
     start = f"{BARE}\nsys.argv = ['gpu.py', '--smoke', '--commit', 'abc']\nsys.path.insert(0, '.')\n"
-    train, attention = records(ran("-c", start + "runpy.run_path('gpu.py', run_name='__main__')"))
+    train, attention, decode = records(ran("-c", start + "runpy.run_path('gpu.py', run_name='__main__')"))
     assert written() == before
     assert (train["benchmark"], attention["benchmark"], train["commit"]) == ("gpu_train", "gpu_attention", "abc")
-    assert [run["mode"] for run in train["runs"]] == ["float32 (TF32 products)", "bf16", "bf16, compiled"]
+    assert [run["mode"] for run in train["runs"]] == [
+        "float32 (TF32 products)", "bf16", "bf16, compiled", "plain GPT, bf16", "plain GPT, bf16, compiled",
+        "torch.nn layers, bf16", "torch.nn layers, bf16, compiled"]
     assert all(0 < run["utilisation"]["causal"] < run["utilisation"]["full"] for run in train["runs"])
-    first = [run["first_loss"] for run in train["runs"]]
+    first = [run["first_loss"] for run in train["runs"]][:3]
     assert max(first) - min(first) < 0.05  # one model in three ways
     assert all(run["last_loss"] < run["first_loss"] for run in train["runs"])
-    assert len(attention["rows"]) == 2 * 5 and all(row["seconds"]["median"] > 0 for row in attention["rows"])
+    assert len(attention["rows"]) == 2 * 6 and all(row["seconds"]["median"] > 0 for row in attention["rows"])
+    assert [row["batch"] for row in decode["rows"]] == [1, 2]
+    assert all(row["words_per_second"] > 0 for row in decode["rows"])
     with pytest.raises(RuntimeError, match="scipy is not on that machine"):
         ran("-c", BARE + "import scipy")
 
@@ -128,3 +132,59 @@ def test_a_check_is_quick(tmp_path):
     ran("check_latency.py", "--sets", "05", "--starts", "1", folder=tmp_path)
     found = json.loads(tmp_path.joinpath("results", "check_latency.json").read_text(encoding="utf-8"))
     assert found["first_ms"] < 450 and found["median_ms"] < 60 and found["rows"][0]["checks"] > 20
+
+
+REMEMBER = """
+import sys
+from pathlib import Path
+from history import remember
+facts = {"cpu": "one", "cores": 2, "system": "Linux", "threads": 2, "clock": "wall", "blas": "b",
+         "versions": {"numpy": "2"}}
+for k in range(6):
+    row = {"program": sys.argv[2], "n": k, "blas": "b", "ms": {"best": 1}, "to_torch": {"median": 0.5}}
+    remember(Path(sys.argv[1]), {"benchmark": "flash", "machine": facts, "rows": [row]})
+"""
+
+
+def all_are_kept(code, path):
+    """Three processes at once add six runs each, and none is lost; what lies there is always whole."""
+    running = [subprocess.Popen([sys.executable, "-c", code, path, name], cwd=FOLDER) for name in "abc"]
+    try:
+        while any(process.poll() is None for process in running):
+            if path.is_file():
+                json.loads(path.read_text(encoding="utf-8"))
+    finally:
+        codes = [process.wait() for process in running]
+    assert codes == [0, 0, 0]
+    (machine, kinds), = json.loads(path.read_text(encoding="utf-8")).items()
+    assert machine == "one, 2 cores, Linux, 2 threads, b, NumPy 2" and list(kinds) == ["flash"]
+    found = [run["rows"] for run in kinds["flash"]]
+    assert sorted(rows[0]["row"] for rows in found) == sorted(f"{name}, n {k}" for name in "abc" for k in range(6))
+    assert all(rows == [{"row": rows[0]["row"], "to_torch": {"median": 0.5}}] for rows in found)
+    assert sorted(p.name for p in path.parent.iterdir()) == ["history.json", "history.lock"]
+
+
+def test_a_history_keeps_every_run(tmp_path):
+    all_are_kept(REMEMBER, tmp_path / "history.json")
+
+
+@pytest.mark.parametrize("wrong", ["history._alone = lambda path: contextlib.nullcontext()",
+                                   "history.replace = lambda path, x: path.write_text(json.dumps({}))"])
+def test_a_history_that_loses_runs_is_found(wrong, tmp_path):
+    with pytest.raises((AssertionError, ValueError)):
+        all_are_kept(f"import contextlib, json, history\n{wrong}\n{REMEMBER}", tmp_path / "history.json")
+
+
+def test_a_busy_machine_is_not_believed(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import history
+
+    quiet = {"others": 0.05, "steal": 0.0, "spread": 1.05, "load": 0.3}
+    words = "Quiet: others use 5% of the cores, the host takes 0%, one product's time spreads by 1.05, load 0.3."
+    assert history.verdict(quiet) == words
+    for name, value in (("others", 0.3), ("steal", 0.05), ("spread", 1.3)):
+        assert history.verdict(quiet | {name: value}).startswith("TOO BUSY TO BELIEVE: others use ")
+    alone = history.verdict({"others": None, "steal": None, "spread": 1.0, "load": None})
+    assert alone == "Quiet: one product's time spreads by 1.00."
+    found = history.busy()
+    assert found["spread"] >= 1 and (found["others"] is None or -0.01 <= found["others"] <= 1)

@@ -50,7 +50,8 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(50):
     np.ones(1 << 20)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)"""))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}  # as a reader has it
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     return int(done.stdout)
 
 

@@ -778,6 +778,30 @@ def test_a_mistake_that_another_case_speaks_against_is_named_with_doubt():
     assert "        In this case it looks like this: This is 3 X." in repr(toy_report(only_here, question=question))
 
 
+def test_a_mistake_that_says_more_than_was_seen_stands_back():
+    def both(X, y):
+        return 3 * X, X.sum(axis=0) - y
+
+    def minus(X, y):
+        return 2 * X, X.sum(axis=0) - y
+
+    mutants = (Mutant("two in one", both, "Both are wrong, in their own way.", "9.1", ("values",)),
+               Mutant("minus y", minus, "y is taken off.", "9.1", ("sum",)))
+    cases = (replace(TOY.cases[0], look=("P",)), replace(TOY.cases[1], needs=()))
+    question = replace(TOY, cases=cases, mutants=mutants)
+    text = repr(toy_report(lambda X, y: (7 + X, X.sum(axis=0) - y), question=question))
+    assert "y is taken off." in text and "in their own way" not in text
+
+
+def test_what_a_question_says_of_a_late_answer():
+    def answer(X, y):
+        while True:
+            pass
+
+    assert "stopped after 0.2 s: too slow so." in repr(toy_report(
+        answer, question=replace(TOY, seconds=0.2, late="too slow so.")))
+
+
 def test_a_row_without_a_key_is_not_called_an_overflow():
     def attention(Q, K, V, mask=None):
         S = Q @ K.mT / np.sqrt(Q.shape[-1])

@@ -13,6 +13,7 @@ ORDER = [  # each line may import from the lines above it, and within itself
     {"io"},
     {"np"},
     {"init"},
+    {"kernels"},
     {"pt"},
     {"text", "data", "cost"},
     {"pretrained", "translator", "show", "annex"},

@@ -231,6 +231,31 @@ def test_a_wrong_limit_is_found_out(name):
         signal.signal(signal.SIGALRM, before)
 
 
+def the_clock_is_looked_at(limit):
+    """Where there are neither timers nor threads, as in a browser: nothing ends a sleep, or goes on after an except."""
+    for body in (loop, lambda end: [loop(end)], lambda end: all(time.monotonic() < end for _ in iter(list, 0))):
+        assert stopped(limit, body)
+    assert not stopped(limit, lambda end: loop(end - LONG + 0.01), 0.3)
+    assert sys.gettrace() is None
+
+
+def test_a_limit_without_timers_and_threads(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "wasi")
+    monkeypatch.setattr(limits, "_arm", None)
+    monkeypatch.setattr(limits, "_by_exception", None)
+    the_clock_is_looked_at(time_limit)
+    for wrong in (lambda seconds: contextlib.nullcontext(), lambda seconds: time_limit(0), _left_behind):
+        assert mistakes(the_clock_is_looked_at, wrong)
+        sys.settrace(None)
+
+
+@contextlib.contextmanager
+def _left_behind(seconds):
+    with time_limit(seconds):
+        yield
+    sys.settrace(lambda *args: None)
+
+
 # ---------------------------------------------------------------- a small question to try the rest on
 
 
@@ -869,3 +894,14 @@ def test_a_solution_is_markdown_in_a_notebook_and_text_at_a_prompt(page):
     memory.keep("04.2", points=10**6, tries=1)
     shown = solution("04.2")
     assert shown._repr_markdown_() == repr(shown) == f"### 04.2 · {Q2.title}\n\nBecause $x$.\n"
+
+
+def test_records_are_taken_from_another_process(monkeypatch):
+    """As a page in a browser does: what it kept goes in, the better of two records stays."""
+    memory.keep("04.1", points=2, hints=1, tries=1)
+    kept = {question: list(record) for question, record in memory.recall().items()}
+    monkeypatch.setattr(memory, "_here", {})
+    memory.keep("04.1", points=1, tries=1)
+    memory.take(kept | {"04.2": [None, "", 3, 0]})
+    assert memory.recall()["04.1"][:1] + memory.recall()["04.1"][2:] == (2, 1, 2)
+    assert memory.recall()["04.2"] == memory.Record(hints=3)

@@ -51,6 +51,8 @@ KERNEL_ENV = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # with the next: glibc keeps the memory of large arrays for the next ones;
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),  # a tenth of a training step, and every number the same
     "PYTHONHASHSEED": "0",
     "BYHAND_PROGRESS": "",  # what a learner has done elsewhere is not shown
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # silences a line of the debugger on stderr

@@ -27,7 +27,7 @@ class Held(Typechecker):
     """What jaxtyping's loader asks for: a name for its compiled files, and the decorator that it writes."""
 
     def __init__(self):
-        self.hash = "held1"  # another number after a change of what is decorated, or old compiled files are taken
+        self.hash = "held2"  # another number after a change of what is decorated, or old compiled files are taken
 
     def get_ast(self):
         return ast.parse("__import__('shape_checks').held", mode="eval").body
@@ -42,8 +42,9 @@ def parts(node: ast.FunctionDef) -> Iterator[ast.expr | None]:
 
 
 def visit_function(self, node: ast.FunctionDef):
-    """As jaxtyping's own, but what has no annotation is left as it is."""
-    if any(parts(node)):
+    """As jaxtyping's own, but what has no annotation is left as it is, and so is a kernel: Triton reads its text."""
+    kernel = any(isinstance(d, ast.Attribute) and d.attr == "jit" for d in node.decorator_list)
+    if any(parts(node)) and not kernel:
         return decorate(self, node)
     return self.generic_visit(node)
 

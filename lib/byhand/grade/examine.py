@@ -125,12 +125,12 @@ def _known_mistakes(question, results, expected, seen):
             if (m.name, case.name) not in seen:
                 seen[m.name, case.name] = finish(question, given, run(m.function, given, question))
         theirs.append([seen[m.name, case.name] for case in cases])
-    found = {}
-    for c, hit in enumerate(recognise(question, cases, mine, theirs, verdicts)):
+    found, right = {}, list(map(expected, cases))
+    for c, hit in enumerate(recognise(question, cases, mine, theirs, verdicts, right)):
         if hit is not None:
             found[c] = {"mutant": question.mutants[hit[0]], "sure": hit[1]}
     if any(verdict.kind == "wrong" and c not in found for c, verdict in enumerate(verdicts)):
-        for c, (a, b) in two_mistakes(question, cases, mine, theirs, verdicts, list(map(expected, cases))).items():
+        for c, (a, b) in two_mistakes(question, cases, mine, theirs, verdicts, right).items():
             found.setdefault(c, {"mutant": question.mutants[a], "second": question.mutants[b]})
     return {cases[c].name: known for c, known in found.items()}
 

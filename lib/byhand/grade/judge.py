@@ -186,19 +186,25 @@ def _same_array(a, b, case):
     return bool(b.size == 0 or float(_abs(a - b).max()) <= rtol * float(_abs(b).max()) + case.atol)
 
 
-def recognise(question, cases, results, mutant_results, verdicts):
+def recognise(question, cases, results, mutant_results, verdicts, expected):
     """For each case that failed, (mutant, sure): the mutant that gives the same wrong answer there; of several, one
-    that is not wrong where the answer is right, and then the one that agrees with the answer in most cases.  Sure if
-    it is of the first kind.  `mutant_results[m][c]` are the results of mutant m."""
+    that is not wrong where the answer is right, then the one that agrees with the answer in most cases, and then the
+    one that says least beyond that: elsewhere it is right rather than wrong in another way.  Sure if it is of the
+    first kind.  `mutant_results[m][c]` are the results of mutant m."""
     agrees = [
         [same(question, case, mine, theirs) for case, mine, theirs in zip(cases, results, row, strict=True)]
         for row in mutant_results
     ]
     sure = [all(same for same, verdict in zip(row, verdicts, strict=True) if verdict.ok) for row in agrees]
+    beyond = [
+        sum(not verdict.ok and not agree and not same(question, case, theirs, Result("ok", tuple(right)))
+            for case, theirs, agree, verdict, right in zip(cases, row, agreed, verdicts, expected, strict=True))
+        for row, agreed in zip(mutant_results, agrees, strict=True)
+    ]
     known = []
     for c, verdict in enumerate(verdicts):
         candidates = [m for m, row in enumerate(agrees) if not verdict.ok and row[c]]
-        best = max(candidates, key=lambda m: (sure[m], sum(agrees[m]))) if candidates else None
+        best = max(candidates, key=lambda m: (sure[m], sum(agrees[m]), -beyond[m])) if candidates else None
         known.append(None if best is None else (best, sure[best]))
     return known
 

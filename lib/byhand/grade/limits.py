@@ -30,10 +30,12 @@ def time_limit(seconds):
     """Raise TimeUp in the calling thread after so many seconds, and again until it leaves.
 
     In the main thread of a system with interval timers by a signal, which also ends a sleep; elsewhere by an
-    exception that Python delivers before its next instruction.
+    exception that Python delivers before its next instruction; in a browser, which has neither timers nor threads, by
+    a look at the clock before each line, once only.
     """
     main = threading.current_thread() is threading.main_thread()
-    with (_by_signal if main and _arm else _by_exception)(seconds):
+    alone = sys.platform in ("wasi", "emscripten")
+    with (_by_tracing if alone else _by_signal if main and _arm else _by_exception)(seconds):
         yield
 
 
@@ -94,6 +96,22 @@ def _by_exception(seconds):
                 break
             except TimeUp:
                 pass
+
+
+@contextlib.contextmanager
+def _by_tracing(seconds):
+    end, before = _now() + seconds, sys.gettrace()
+
+    def look(frame, event, arg):
+        if _now() > end and frame.f_code.co_filename not in _ON_THE_WAY_OUT:
+            raise TimeUp
+        return look
+
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 _ON_THE_WAY_OUT = tuple(f.__code__.co_filename for f in (contextlib.contextmanager, time_limit.__wrapped__))

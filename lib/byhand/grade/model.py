@@ -97,6 +97,8 @@ class Question:
     torch: bool = False  # arrays go to the answer as tensors, and come back as arrays
     seconds: float = 10.0  # the longest that one case may take
     library: tuple[str, ...] = ()  # modules of byhand that an answer may import
+    uses: tuple[str, ...] = ()  # ids of earlier questions of the set whose functions an answer may call
+    late: str = "is there a loop that does not end?"  # what is said to an answer that takes longer
 
     @property
     def name(self):

@@ -50,7 +50,7 @@ def run(answer, inputs, question):
         except KeyboardInterrupt:
             raise
         except TimeUp:
-            return Result("late", text=f"stopped after {question.seconds:g} s: is there a loop that does not end?")
+            return Result("late", text=f"stopped after {question.seconds:g} s: {question.late}")
         except NotImplementedError:
             return Result("not attempted")
         except WrongAnswer as error:

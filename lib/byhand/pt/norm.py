@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from byhand.check import NonNegative, Params, Size, at_least, axes_of, checked, multiple_of
 from byhand.np.norm import RUNNING
+from byhand.pt._kernels import by_hand
 
 
 @checked
@@ -23,6 +24,8 @@ def layer_norm(
     X: Float[Tensor, "*B d"], gamma: Float[Tensor, " d"], beta: Float[Tensor, " d"], eps: NonNegative = 1e-5
 ) -> Float[Tensor, "*B d"]:
     """Each token by itself, over its features (Ba et al. 2016)."""
+    if kernels := by_hand(X):
+        return kernels.layer_norm(X, gamma, beta, eps)
     return F.layer_norm(X, X.shape[-1:], gamma, beta, eps)  # (6.4)
 
 
@@ -69,6 +72,8 @@ def batch_norm(
 @checked
 def rms_norm(X: Float[Tensor, "*B d"], gamma: Float[Tensor, " d"], eps: NonNegative = 1e-5) -> Float[Tensor, "*B d"]:
     """Y = γ ∘ X / √(mean X² + ε) over the features (Zhang and Sennrich 2019)."""
+    if kernels := by_hand(X):
+        return kernels.rms_norm(X, gamma, eps)
     return F.rms_norm(X, X.shape[-1:], gamma, eps)  # (6.25)
 
 

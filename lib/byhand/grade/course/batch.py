@@ -1,5 +1,6 @@
 """A class graded: many submissions, each in its own sandbox, results kept one by one."""
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -13,10 +14,9 @@ from tqdm import tqdm
 
 from byhand.io.files import write_whole
 
+from . import doctor, isolation
 from .grading import Graded, grade
 from .submission import read
-
-TIER = "sandbox"
 
 
 def course_key(folder: str | Path) -> bytes:
@@ -36,35 +36,54 @@ def student_key(course: bytes, set_id: str, student: str) -> bytes:
     return hmac.new(course, f"{set_id}/{student}".encode(), hashlib.sha256).digest()
 
 
-def one(path: str, set_id: str, key: bytes, patience: float = 1.0) -> tuple[str, str, float, tuple[Graded, ...]]:
+def one(path: str, set_id: str, key: bytes, patience: float = 1.0, way: str = "sandbox"
+        ) -> tuple[str, str, float, tuple[Graded, ...]]:
     """Status, note, seconds and results of one submission; an error of ours is a status too, never a zero."""
     begun = time.monotonic()
     submission = read(path)
     if submission.status == "unreadable":
         return "unreadable", submission.notes[0], time.monotonic() - begun, ()
     try:
-        graded = grade(submission, set_id, key, patience=patience)
+        graded = grade(submission, set_id, key, isolation.WAYS[way], patience)
     except OSError as error:  # the disk, or the memory, of this machine
         return "error", f"{type(error).__name__}: {error}", time.monotonic() - begun, ()
     return "graded", "\n".join(submission.notes), time.monotonic() - begun, graded
 
 
-def run(store, set_id: str, course: bytes, number: int, jobs: int = 1, patience: float = 1.0) -> dict[str, int]:
-    """Grade what waits in this round; how many came to which status. Raises SandboxError before anything is kept."""
+def run(store, set_id: str, course: bytes, number: int, jobs: int = 1, patience: float = 1.0, way: str = "sandbox",
+        cluster: str | None = None) -> dict[str, int]:
+    """Grade what waits in this round; how many came to which status. `cluster` is the address of one of Dask's.
+
+    Raises SandboxError before anything is kept where the isolation does not hold what it promises.
+    """
     waiting, counts = store.waiting(number), {}
     if not waiting:
         return counts
+    asked = [(str(store.path(row)), set_id, student_key(course, set_id, row["student"]), patience, way)
+             for row in waiting]
+    if cluster:
+        from .cluster import graded_there
+
+        coming = graded_there(cluster, asked)
+    else:
+        doctor.prove(way, [store.folder.parent])
+        coming = graded_here(asked, jobs)
     store.backup()
+    with contextlib.closing(coming):
+        for place, (status, note, seconds, graded) in tqdm(coming, total=len(asked), unit="submission", disable=None):
+            if store.keep(waiting[place]["id"], number, status, way, note, seconds, graded):
+                counts[status] = counts.get(status, 0) + 1
+    return counts
+
+
+def graded_here(asked, jobs: int):
+    """What `one` gives for each of these, as they are done, with its place among them."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        asked = {pool.submit(one, str(store.path(row)), set_id, student_key(course, set_id, row["student"]), patience):
-                 row for row in waiting}
+        places = {pool.submit(one, *what): i for i, what in enumerate(asked)}
         try:
-            for done in tqdm(as_completed(asked), total=len(asked), unit="submission", disable=None):
-                status, note, seconds, graded = done.result()
-                if store.keep(asked[done]["id"], number, status, TIER, note, seconds, graded):
-                    counts[status] = counts.get(status, 0) + 1
+            for done in as_completed(places):
+                yield places[done], done.result()
         except BaseException:
-            for waits in asked:
+            for waits in places:
                 waits.cancel()
             raise
-    return counts

@@ -8,7 +8,6 @@
 """
 
 import argparse
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,13 +16,20 @@ from byhand.io.files import write_whole
 
 from ..selfcheck import selfcheck
 from ..sets import SETS, questions_of
-from . import batch, doctor, export, feedback
+from . import batch, doctor, export, feedback, isolation, standing
 from .collect import collect, roster_of
 from .sandbox import SandboxError
-from .store import Store, earned
+from .store import Store
 from .submission import read
 
 GOOD, WRONG, UNSETTLED, USAGE = 0, 1, 2, 64  # exit codes
+ADVICE = {
+    "sandbox": "On Debian or Ubuntu: apt install bubblewrap; where ordinary users may not make namespaces, run it as "
+               "root. In a container that allows none: --isolation=container.",
+    "container": "It needs root in a container without a network, with a file system to be read alone, and with the "
+                 "course, the grades and the folder of TMPDIR closed to other users.",
+    "process": "It needs Linux, and for root setpriv, of the package util-linux.",
+}
 TITLES = {set_id: f"Exercises {int(set_id)}" for set_id in SETS}
 
 
@@ -34,14 +40,17 @@ def say(*lines) -> None:
 
 def run_doctor(a) -> int:
     say(", ".join(f"{name} {value}" for name, value in doctor.versions().items()))
-    found = doctor.probe_sandbox()
+    found = doctor.probe(a.isolation, [a.store])
+    say(f"isolation {a.isolation}", *([f"  closed  {doctor.ALWAYS}"] if len(found) > 1 else []))
     for f in found:
-        say(f"  {'ok  ' if f.ok else 'FAIL'}  {f.what}" + (f": {f.text}" if f.text and not f.ok else ""))
-    if all(f.ok for f in found):
-        say("The sandbox holds. Next: byhand-grade collect SET FOLDER_OR_ZIP")
+        word = "closed" if f.ok else "OPEN" if f.promised else "open"
+        say(f"  {word:6}  {f.what}" + (f": {f.text}" if f.text and not f.ok else ""))
+    if all(f.ok for f in found if f.promised):
+        say("It holds what it promises." + ("" if all(f.ok for f in found) else
+            " What is open, every submission may do: grade only what you would run yourself."),
+            "Next: byhand-grade collect SET FOLDER_OR_ZIP")
         return GOOD
-    say("Nothing may be graded on this machine. On Debian or Ubuntu: apt install bubblewrap; in a container or where "
-        "user namespaces are switched off, run it as root.")
+    say(f"Nothing may be graded on this machine with --isolation={a.isolation}.", ADVICE[a.isolation])
     return WRONG
 
 
@@ -59,9 +68,24 @@ def run_collect(a) -> int:
     return GOOD
 
 
+def distrusted(a) -> str:
+    """Why nothing is graded with these words; nothing if something is."""
+    if a.isolation != "process":
+        return ""
+    if not a.trust:
+        leaves = "; ".join(sorted(doctor.left_open("process")))
+        return (f"grade: --isolation=process leaves open: {leaves}. Where every submission is one that you would run "
+                "yourself, add --i-trust-these-submissions")
+    return ""
+
+
 def run_grade(a) -> int:
+    if why := distrusted(a):
+        print(why, file=sys.stderr)
+        return USAGE
     with Store(a.store / a.set) as store:
-        counts = batch.run(store, a.set, batch.course_key(a.store), store.last_applied(), a.jobs, a.patience)
+        counts = batch.run(store, a.set, batch.course_key(a.store), store.last_applied(), a.jobs, a.patience,
+                           a.isolation, a.dask)
         waiting = len(store.waiting(store.last_applied()))
     say(", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "nothing was waiting",
         f"Next: byhand-grade status {a.set}")
@@ -71,28 +95,15 @@ def run_grade(a) -> int:
 def run_status(a) -> int:
     questions, most = _questions(a)
     with Store(a.store / a.set) as store:
-        rows, points = store.rows(most, _roster(a)), store.points()
-    say(", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet")
-    got = [r.points for r in rows if r.points is not None]
-    if got:
-        say(f"points: mean {sum(got) / len(got):.1f} of {most}, lowest {min(got):g}, highest {max(got):g}", "",
-            "question  full  none  mean   title")
-    for q in questions:
-        mine = [earned(p) for p in points if p["question"] == q.id]
-        if mine:
-            say(f"{q.id:8}  {sum(x == q.points for x in mine):4}  {sum(x == 0 for x in mine):4}  "
-                f"{sum(mine) / len(mine):4.1f}  {q.title} ({q.points})")
-    mistakes = Counter((p["question"], m) for p in points for m in json.loads(p["mistakes"]))
-    if mistakes:
-        say("", "commonest mistakes", *(f"  {n:4}  {q}  {m}" for (q, m), n in mistakes.most_common(10)))
-    moved = [p for p in points if p["given"] is not None and p["given"] < p["automatic"]]
-    say(*(f"look again: {p['student']} {p['question']} was given {p['given']:g}, now earns {p['automatic']:g}"
-          for p in moved))
+        say(*standing.lines(store.rows(most, _roster(a)), store.points(), questions, store.seconds(), store.lent()))
     return GOOD
 
 
 def run_regrade(a) -> int:
     """A new round for all; the grades change only when it is applied."""
+    if not a.apply and (why := distrusted(a)):
+        print(why, file=sys.stderr)
+        return USAGE
     _, most = _questions(a)
     with Store(a.store / a.set) as store:
         before = {r.student: r for r in store.rows(most)}
@@ -102,7 +113,7 @@ def run_regrade(a) -> int:
             after = {r.student: r for r in store.rows(most)}
         else:
             number = store.new_round(a.because)
-            batch.run(store, a.set, batch.course_key(a.store), number, a.jobs, a.patience)
+            batch.run(store, a.set, batch.course_key(a.store), number, a.jobs, a.patience, a.isolation, a.dask)
             after = {student: _in_round(store, student, number) for student in before}
             say(f"round {number}, because: {a.because}")
         changes = 0
@@ -158,6 +169,10 @@ def run_export(a) -> int:
         print(f"export: {len(open_ones)} are not settled ({', '.join(r.student for r in open_ones[:5])}); "
               "grade them first, or say --partial", file=sys.stderr)
         return UNSETTLED
+    weaker = Counter(row.tier for row in rows if row.tier not in ("", "sandbox"))
+    if weaker:
+        print("export: not all ran in the sandbox: " + ", ".join(f"{n} {tier}" for tier, n in sorted(weaker.items())),
+              file=sys.stderr)
     if a.format == "gradescope":
         folder = a.to or a.store / a.set / "gradescope"
         folder.mkdir(parents=True, exist_ok=True)
@@ -271,7 +286,8 @@ def parser() -> argparse.ArgumentParser:
             sub.add_argument("set", choices=SETS, metavar="SET", help=f"one of {', '.join(SETS)}")
         return sub
 
-    command("doctor", run_doctor, "prove that the sandbox holds on this machine", "doctor", False)
+    sub = command("doctor", run_doctor, "prove what holds submissions on this machine", "doctor", False)
+    sub.add_argument("--isolation", choices=isolation.WAYS, default="sandbox")
     sub = command("collect", run_collect, "take submissions from a folder, a zip or a file", "collect 04 moodle.zip")
     sub.add_argument("source", type=Path)
     sub.add_argument("--roster", type=Path, help="a CSV file with a column student")
@@ -280,9 +296,13 @@ def parser() -> argparse.ArgumentParser:
         sub = command(name, function, text, f"{name} 04 --jobs 2")
         sub.add_argument("--jobs", type=int, default=1, help="submissions at a time")
         sub.add_argument("--patience", type=float, default=1.0, help="a factor on all limits of time")
+        sub.add_argument("--dask", metavar="ADDRESS", help="of the scheduler of a cluster that runs the sandboxes")
+        sub.add_argument("--isolation", choices=isolation.WAYS, default="sandbox", help="where submissions run")
+        sub.add_argument("--i-trust-these-submissions", dest="trust", action="store_true",
+                         help="needed for --isolation=process, which hides nothing but the expected values")
     sub.add_argument("--because", default="", help="kept with the round")
     sub.add_argument("--apply", type=int, metavar="ROUND", help="let the grades of this round count")
-    command("status", run_status, "how the class stands, question by question, and its commonest mistakes", "status 04")
+    command("status", run_status, "how the class stands: questions, commonest mistakes, what divides it", "status 04")
     sub = command("override", run_override, "give points by hand", 'override 04 ann 04.2 1 --note "seen in person"')
     sub.add_argument("student")
     sub.add_argument("question")
@@ -316,7 +336,7 @@ def main(arguments: list[str] | None = None) -> int:
     a = parser().parse_args(arguments)
     try:
         return a.function(a)
-    except (SandboxError, ValueError, FileNotFoundError) as error:
+    except (SandboxError, ValueError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"byhand-grade: {error}", file=sys.stderr)
         return WRONG
 

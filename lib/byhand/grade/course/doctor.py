@@ -1,4 +1,8 @@
-"""Is the sandbox whole? Probes are run inside it, each of which must fail there, before anything is graded."""
+"""What holds a submission here? Probes run where it would run, and each that the isolation promises to stop must fail.
+
+The sandbox promises all of it. A container is the sandbox of what runs in it, but shows its processes to each other. A
+process of its own promises limits and an end, and no more.
+"""
 
 import json
 import os
@@ -10,135 +14,103 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from . import sandbox
+from . import isolation, probes, sandbox
 
-PROBES = '''
-import json, os, socket, time
-
-secret, port, outside = json.load(open("/job/request.json"))
-found, started = {}, []
-
-
-def probe(name, attempt):
-    try:
-        found[name] = str(attempt())[:200]
-    except BaseException as error:
-        found[name] = ""
-
-
-def read_outside():
-    return open(secret).read()
-
-
-def write_outside():
-    open(outside + "/planted", "w").write("x")
-    return os.path.exists(outside + "/planted")
-
-
-def home():
-    names = [p for p in ("/root", "/home") if os.path.isdir(p) for p in os.listdir(p)]
-    return [n for n in names if not n.startswith(".pyenv")] or ""
-
-
-def connect():
-    socket.create_connection(("127.0.0.1", port), 2).close()
-    return "connected"
-
-
-def change_job():
-    open("/job/worker.py", "a").write("#")
-    return "written"
-
-
-def memory():
-    x = bytearray(3 * 2**29)
-    return len(x)
-
-
-def children():
-    try:
-        for _ in range(100):
-            pid = os.fork()
-            if pid == 0:
-                time.sleep(100)
-                os._exit(0)
-            started.append(pid)
-    except OSError:
-        pass
-    return len(started) if len(started) >= 90 else ""
-
-
-def processes():
-    return [p for p in os.listdir("/proc") if p.isdigit() and int(p) > 300] or ""
-
-
-def privilege():
-    lines = open("/proc/self/status").read().splitlines()
-    caps = [line.split()[1] for line in lines if line.startswith(("CapEff", "CapPrm", "CapBnd"))]
-    return [c for c in caps if int(c, 16)] or ""
-
-
-for name, attempt in [("a file outside is read", read_outside), ("a file outside is written", write_outside),
-                      ("the home folder is seen", home), ("the machine is reached by network", connect),
-                      ("its own job is changed", change_job), ("1.5 GB of memory are had", memory),
-                      ("processes of others are seen", processes), ("rights of root are kept", privilege),
-                      ("90 children are started", children)]:
-    probe(name, attempt)
-os.write(int(os.environ["RESULT_FD"]), json.dumps(found).encode())
-for pid in started:
-    os.kill(pid, 9)
-'''
-SLEEPERS = '''
-import os, signal, time
-
-for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-    signal.signal(s, signal.SIG_IGN)
-for _ in range(5):
-    if os.fork() == 0:
-        os.setsid()
-        break
-time.sleep(300)
-'''
+SLEEPS = "what sleeps outlives its time"
+ALL = (*probes.PROBES, SLEEPS)
+OPEN = {  # what an isolation leaves open
+    "sandbox": set(),
+    "container": {"processes of others are seen"},
+    "process": {"a file outside is read", "the home folder, the grades or the right answers are read",
+                "a file outside is written", "something can be left for the next submission",
+                "the machine is reached by network", "another network is there", "its own job is changed",
+                "processes of others are seen", "processes of others can be ended"},
+}
+ALWAYS = "expected values are in another process"
 
 
 class Finding(NamedTuple):
-    what: str
+    what: str  # what must not happen
     ok: bool
-    text: str = ""
+    text: str = ""  # what happened
+    promised: bool = True  # by this isolation
 
 
-def probe_sandbox(seconds: float = 60.0, confine=sandbox.confined) -> list[Finding]:
-    """Each probe's outcome; the last is whether children that sleep are gone when the time is up."""
+def left_open(way: str) -> set[str]:
+    """Nothing limits how many processes root may have where there is no sandbox."""
+    return OPEN[way] | ({"90 children are started"} if way == "process" and os.geteuid() == 0 else set())
+
+
+def probe(way: str = "sandbox", private=(), brief: bool = False, seconds: float = 60.0) -> list[Finding]:
+    """Each probe's outcome; the last, unless `brief`, is whether what sleeps is gone when its time is up.
+
+    `private` are folders that a submission must not look into, beside the home folder and the course's own answers.
+    """
+    confine, leaves = isolation.WAYS[way], left_open(way)
     with tempfile.TemporaryDirectory(prefix="doctor-") as folder, socket.socket() as server:
         secret, outside, job = Path(folder) / "secret", Path(folder) / "outside", Path(folder) / "job"
         word = secrets.token_hex(8)
         secret.write_text(word)
-        secret.chmod(0o644)
         outside.mkdir()
-        outside.chmod(0o777)
-        Path(folder).chmod(0o755)
         job.mkdir()
+        apart = way == "container"  # there only what nobody else may read is private, and the network is its own
+        secret.chmod(0o600 if apart else 0o644)
+        outside.chmod(0o700 if apart else 0o777)
+        Path(folder).chmod(0o755)
         job.chmod(0o755)
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        (job / "worker.py").write_text(PROBES)
-        (job / "request.json").write_text(json.dumps([str(secret), server.getsockname()[1], str(outside)]))
+        if not apart:
+            server.bind(("127.0.0.1", 0))
+            server.listen()
+        shutil.copy(probes.__file__, job / "worker.py")
+        asked = {"secret": str(secret), "port": 0 if apart else server.getsockname()[1], "outside": str(outside),
+                 "private": {str(p): _allowed(p) for p in (Path.home(), sandbox.OWN, *map(Path, private))},
+                 "own": ["/dev/shm"] if way == "sandbox" else [],  # made anew for each submission
+                 "patience": seconds / 3, "user": os.geteuid() != 0}
+        (job / "request.json").write_text(json.dumps(asked))
         try:
             ran = confine(job, sandbox.Limits(seconds=seconds, cpu=30))
         except sandbox.SandboxError as error:
-            return [Finding("a sandbox can be made", False, str(error))]
-        found = [Finding("a sandbox can be made", True)]
+            return [Finding("a submission can be run", False, str(error))]
         try:
-            outcome = json.loads(ran.data)
+            came = dict(json.loads(line) for line in ran.data.splitlines())
         except ValueError:
-            return [*found, Finding("the probes have run", False, f"they gave {ran.data[:80]!r}, code {ran.code}")]
-        found += [Finding(f"not: {name}", not text, text) for name, text in outcome.items()]
-        found.append(Finding("nothing was written outside", not (outside / "planted").exists()))
-        (job / "worker.py").unlink()
-        (job / "worker.py").write_text(SLEEPERS)
-        ran = confine(job, sandbox.Limits(seconds=2))
-        found.append(Finding("what sleeps is killed when its time is up", ran.end == "late" and ran.seconds < 60,
-                             f"{ran.end} after {ran.seconds:.0f} s"))
+            came = {}
+        found = [Finding(name, came.get(name) == "", came.get(name, f"not tried: {ran.end}, code {ran.code}"),
+                         name not in leaves) for name in probes.PROBES]
+        if not brief:
+            (job / "sleep").touch()
+            ran = confine(job, sandbox.Limits(seconds=2))
+            left = sorted(_running(str(job)))
+            good = ran.end == "late" and ran.data == b"asleep\n" and not left
+            found.append(Finding(SLEEPS, good, f"{ran.end} after {ran.seconds:.0f} s, left: {left}"))
+    return found
+
+
+def prove(way: str, private=()) -> None:
+    """Raise SandboxError, naming what came through, unless the isolation keeps what it promises."""
+    for f in probe(way, private, brief=True):
+        if f.promised and not f.ok:
+            raise sandbox.SandboxError(f"isolation {way} does not hold here: {f.what}: {f.text}; "
+                                       f"nothing was graded, byhand-grade doctor --isolation={way} says more")
+
+
+def _allowed(folder: Path) -> list[str]:
+    """What may be seen in a folder: the way to this Python."""
+    folder = folder.resolve()
+    return [Path(python).relative_to(folder).parts[0] for python in sandbox.python_folders()
+            if Path(python).is_relative_to(folder) and Path(python) != folder]
+
+
+def _running(job: str) -> list[int]:
+    """Processes that run this job, as the machine sees them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if f"{job}/worker.py".encode() in words:
+            found.append(int(path.name))
     return found
 
 

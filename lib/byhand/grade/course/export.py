@@ -8,7 +8,7 @@ import json
 from .store import earned
 
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
-OPEN = ("waiting", "error", "partial")  # what must be settled before grades leave
+OPEN = ("waiting", "error")  # what must be settled before grades leave
 
 
 def file_name(student: str) -> str:
@@ -38,16 +38,18 @@ def table(rows, points, questions, title: str, kind: str) -> str:
             write.writerow([safe(row.student), row.student if row.student.isdigit() else "", "", safe(row.student), "",
                             number(row.points)])
     elif kind == "moodle":
-        write.writerow(["Identifier", "ID number", "Status", "Grade", "Maximum Grade", "Feedback comments"])
+        write.writerow(["Identifier", "ID number", "Status", "Grade", "Maximum Grade", "Last modified (grade)",
+                        "Feedback comments"])  # without that column of a date Moodle refuses the whole file
         for row in rows:
+            note = safe(row.note) if row.tier in ("", "sandbox") else f"[{row.tier}] {safe(row.note)}".strip()
             write.writerow([f"Participant {row.student}", safe(row.student), row.status, number(row.points),
-                            number(most), safe(row.note)])
+                            number(most), "", note])
     else:
-        write.writerow(["student", "status", "points", "max_points", *(q.id for q in questions), "note"])
+        write.writerow(["student", "status", "points", "max_points", *(q.id for q in questions), "isolation", "note"])
         for row in rows:
             mine = of.get(row.student, {}) if row.points is not None else {}
             write.writerow([safe(row.student), row.status, number(row.points), number(most),
-                            *(number(mine.get(q.id)) for q in questions), safe(row.note)])
+                            *(number(mine.get(q.id)) for q in questions), row.tier, safe(row.note)])
     return out.getvalue()
 
 
@@ -60,4 +62,5 @@ def gradescope(row, points, questions) -> str:
               "score": earned(p), "output": p["text"],
               "output_format": "text", "visibility": "after_published"} for p in points]
     return json.dumps({"score": row.points, "tests": tests, "visibility": "after_published",
-                       "stdout_visibility": "hidden"}, ensure_ascii=False, indent=1) + "\n"
+                       "stdout_visibility": "hidden", "extra_data": {"isolation": row.tier}},
+                      ensure_ascii=False, indent=1) + "\n"

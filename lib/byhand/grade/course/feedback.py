@@ -20,7 +20,6 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 STANDING = {  # what a student reads where there is no number
     "unreadable": "Your file could not be read, so there is no grade yet.",
     "error": "Something went wrong on our side, so there is no grade yet. Your instructor has been told.",
-    "partial": "Grading is not finished, so there is no grade yet.",
 }
 ABSENT = {"missing": "no function of its name in the file", "not attempted": "still as it was given out"}
 
@@ -137,6 +136,10 @@ def _question(p, title, pictures, cells, book):
             f'<span class="points {kind}">{mine:g} of {most:g}</span></h2>{by}{inside}</section>')
 
 
+RAN = {"container": "Your code was run in a container. ", "process": "Your code was run in a process of its own. ",
+       "sandbox": "Your code was run in a sandbox. "}
+
+
 def page(row, points, questions, title: str, pictures=None, cells=(), book: str = "", name: str = "") -> str:
     """HTML of one student's grade.
 
@@ -184,8 +187,8 @@ def page(row, points, questions, title: str, pictures=None, cells=(), book: str 
 {total}{note}</header>
 {table}
 {parts}
-<footer>Cases that are marked “ok” or “wrong” without numbers are hidden ones: they try the same with other numbers and
-sizes. A question about a grade? Name its number to your instructor.</footer>
+<footer>{RAN.get(row.tier, "")}Cases that are marked “ok” or “wrong” without numbers are hidden ones: they try the
+same with other numbers and sizes. A question about a grade? Name its number to your instructor.</footer>
 </main></body>
 </html>
 """

@@ -35,8 +35,9 @@ def frozen(value, blobs: list):
     raise NotPlain(type(value).__name__)
 
 
-def request(set_id: str, names, key: bytes, patience: float = 1.0) -> tuple[dict, list[bytes]]:
-    """The questions of a set whose functions are named, for the worker; and the bytes of their inputs."""
+def request(set_id: str, names, key: bytes, patience: float = 1.0, lent=None) -> tuple[dict, list[bytes]]:
+    """The questions of a set whose functions are named, for the worker; and the bytes of their inputs. `lent` has by
+    question the functions of earlier ones that are to be right."""
     blobs, asked, text = [], [], Source(set_id)
     for question in questions_of(set_id):
         if question.name not in names:
@@ -56,8 +57,20 @@ def request(set_id: str, names, key: bytes, patience: float = 1.0) -> tuple[dict
                 cases.append({"name": case.name, "place": place, "make": made, "seed": seed})
         asked.append({"id": question.id, "name": question.name, "returns": question.returns, "torch": question.torch,
                       "seconds": patience * question.seconds, "drive": drive, "source": text.reached(roots),
+                      "lent": right_functions(set_id, (lent or {}).get(question.id, ()), question.name),
                       "cases": cases})
     return {"questions": asked, "load": patience * LOAD, "inputs": [len(x) for x in blobs]}, blobs
+
+
+def right_functions(set_id, names, asked) -> dict[str, str]:
+    """By name, the source of the right answers to earlier questions, each with what it needs and nothing else."""
+    found = {}
+    for name in names:
+        tree = ast.parse(inspect.getsource(importlib.import_module(f"byhand.grade.reference.{SETS[set_id]}")))
+        found[name] = _reached(tree, [name])
+        if asked in {node.name for node in ast.parse(found[name]).body if isinstance(node, ast.FunctionDef)}:
+            raise ValueError(f"{asked} may use {name}, whose right answer needs {asked} itself")
+    return found
 
 
 class Source:
@@ -68,10 +81,6 @@ class Source:
         self.cases = importlib.import_module(f"{package}.cases")
         self.questions = ast.parse(inspect.getsource(importlib.import_module(f"{package}.questions")))
         self.tree = ast.parse(inspect.getsource(self.cases))
-        self.named = {}
-        for node in self.tree.body:
-            for name in _defined(node):
-                self.named[name] = node
 
     def _call(self, question):
         for node in ast.walk(self.questions):
@@ -104,17 +113,22 @@ class Source:
 
     def reached(self, expressions) -> str:
         """The definitions that these expressions need, in the order of the file."""
-        if not expressions:
-            return ""
-        wanted, waiting = set(), [name for text in expressions for name in _used(ast.parse(text))]
-        while waiting:
-            name = waiting.pop()
-            if name in self.named and name not in wanted:
-                wanted.add(name)
-                waiting += _used(self.named[name])
-        kept = [node for node in self.tree.body if set(_defined(node)) & wanted]
-        kept = [_Absolute().visit(ast.parse(ast.unparse(node))) for node in kept]
-        return "\n".join(ast.unparse(node) for node in kept)
+        return _reached(self.tree, expressions)
+
+
+def _reached(tree, expressions) -> str:
+    if not expressions:
+        return ""
+    named = {name: node for node in tree.body for name in _defined(node)}
+    wanted, waiting = set(), [name for text in expressions for name in _used(ast.parse(text))]
+    while waiting:
+        name = waiting.pop()
+        if name in named and name not in wanted:
+            wanted.add(name)
+            waiting += _used(named[name])
+    kept = [node for node in tree.body if set(_defined(node)) & wanted]
+    kept = [_Absolute().visit(ast.parse(ast.unparse(node))) for node in kept]
+    return "\n".join(ast.unparse(node) for node in kept)
 
 
 class _Absolute(ast.NodeTransformer):

@@ -4,7 +4,9 @@ What comes back is the bytes that it wrote into one pipe. When that pipe is at i
 each of them holds it.
 """
 
+import contextlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -14,9 +16,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from byhand.io.files import Locked
+
 MEGABYTE = 1 << 20
-NOBODY, USERS = 61234, 3000  # users that own nothing; as root a sandbox becomes one of these
+OWN = Path(__file__).resolve().parents[1]  # byhand/grade: questions and known mistakes, nothing for a submission
+NOBODY, USERS = 61234, 4000  # users that own nothing; as root a sandbox becomes one of them that no other one is
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SETTINGS = {"PATH": "/usr/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg",
+            **dict.fromkeys(THREADS, "1")}  # all of the environment that a submission has
 
 
 @dataclass(frozen=True)
@@ -50,18 +57,45 @@ def python_folders() -> list[str]:
     return sorted(folder for folder in folders if not folder.startswith("/usr/") and folder != "/usr")
 
 
-def own_user() -> int:
-    """A user for the sandbox of this process: the limit of processes counts all of one user, those of others too."""
-    return NOBODY + os.getpid() % USERS
+@contextlib.contextmanager
+def free_user():
+    """The number of a user that no other submission is now. Two that were one would share the limit of processes."""
+    first = random.randrange(USERS)
+    for i in range(USERS):
+        user = NOBODY + (first + i) % USERS
+        folder = Path(tempfile.gettempdir()) / f"byhand-user-{user}"
+        if lock := _locked(folder):
+            try:
+                yield user
+            finally:
+                folder.rmdir()
+                lock.__exit__()
+            return
+    raise SandboxError(f"{USERS} submissions are under way at a time")
 
 
-def command(job: Path, pipe: int, given: int, limits: Limits, root: bool | None = None) -> list[str]:
-    """bwrap … python /job/worker.py, for root or for anybody; `job` is mounted as /job, to be read alone."""
+def _locked(folder: Path) -> Locked | None:
+    """The folder's lock, unless it is held, or the folder is somebody else's, or has been removed since."""
+    lock, good = Locked(folder, alone=True), False
+    try:
+        folder.mkdir(0o700, exist_ok=True)
+        if lock.__enter__() and not folder.is_symlink():
+            there = os.fstat(lock.handle)
+            good = there.st_uid == os.geteuid() and os.path.samestat(there, folder.stat())
+    except OSError:
+        pass
+    if not good:
+        lock.__exit__()
+    return lock if good else None
+
+
+def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None) -> list[str]:
+    """bwrap … python /job/worker.py, for root as `user`, or for anybody; `job` is mounted as /job, only to be read."""
     bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
     if not bwrap or not prlimit:
         raise SandboxError(f"no {'bwrap' if not bwrap else 'prlimit'} on this machine: "
                            "install the package bubblewrap (Debian, Ubuntu, Fedora)")
-    root = os.geteuid() == 0 if root is None else root
+    root = user is not None
     line = [bwrap, *([] if root else ["--unshare-user", "--disable-userns"]), "--unshare-ipc", "--unshare-pid",
             "--unshare-net", "--unshare-uts", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if root:  # a user in a namespace would still be root to the kernel: limits and file rights would not hold
@@ -78,14 +112,16 @@ def command(job: Path, pipe: int, given: int, limits: Limits, root: bool | None 
                 made.add(parent)
                 line += ["--perms", "0755", "--dir", str(parent)]
         line += ["--ro-bind", folder, folder]
-    line += ["--proc", "/proc", "--dev", "/dev", "--size", str(MEGABYTE), "--perms", "1777", "--tmpfs", "/dev/shm",
+        if OWN.is_relative_to(folder):  # the course installed beside NumPy
+            line += ["--perms", "0000", "--tmpfs", str(OWN), "--remount-ro", str(OWN)]
+    line += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev",
+             "--size", str(MEGABYTE), "--perms", "1777", "--tmpfs", "/dev/shm",
              "--ro-bind", str(job), "/job", "--remount-ro", "/", "--chdir", "/tmp", "--clearenv"]
-    settings = {"HOME": "/tmp", "PATH": "/usr/bin", "LANG": "C.UTF-8", "RESULT_FD": str(pipe), "GIVEN_FD": str(given),
-                "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"} | dict.fromkeys(THREADS, "1")
+    settings = SETTINGS | {"HOME": "/tmp", "RESULT_FD": str(pipe), "GIVEN_FD": str(given)}
     line += [word for name, value in settings.items() for word in ("--setenv", name, value)]
     line += ["--"]
     if root:
-        line += ["/usr/bin/setpriv", f"--reuid={own_user()}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all",
+        line += ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all",
                  "--bounding-set=-all", "--no-new-privs"]
     # inside, because outside --nproc would count all processes of this user
     line += ["/usr/bin/prlimit", f"--nproc={limits.processes}", f"--data={limits.data}", f"--fsize={limits.file}",
@@ -93,24 +129,39 @@ def command(job: Path, pipe: int, given: int, limits: Limits, root: bool | None 
     return [*line, sys.executable, "-I", "/job/worker.py"]
 
 
-def confined(job: Path, limits: Limits = Limits(), given: bytes = b"", root: bool | None = None) -> Ran:  # noqa: B008
+def confined(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  # noqa: B008
     """Run /job/worker.py of this folder, and give what it wrote into the pipe whose number is in RESULT_FD.
 
     It reads `given` from GIVEN_FD, a file without a name: once closed, nothing in the sandbox can read it again.
 
     Raises SandboxError if there is no sandbox. At the limit of time or of size everything in it is killed.
     """
+    with free_user() if os.geteuid() == 0 else contextlib.nullcontext() as user:
+        return carried(lambda pipe, file: command(job, pipe, file, limits, user), limits, given,
+                       lambda process: os.killpg(process.pid, signal.SIGKILL))
+
+
+def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None, settings: dict | None = None,
+            after=lambda: None) -> Ran:
+    """Run the command line(pipe, file) in `place` with these settings; `kill` ends its process and all below it.
+
+    `after` ends what is left of it when it has ended by itself.
+    """
     reading, writing = os.pipe()
     begun = time.monotonic()
+    errors = tempfile.TemporaryFile()  # not a pipe: whatever is left over would hold that open
     try:
         with tempfile.TemporaryFile() as file:
             file.write(given)
             file.seek(0)
+            numbers = {"RESULT_FD": str(writing), "GIVEN_FD": str(file.fileno())}
             process = subprocess.Popen(
-                command(job, writing, file.fileno(), limits, root), pass_fds=(writing, file.fileno()),
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+                line(writing, file.fileno()), pass_fds=(writing, file.fileno()), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True, cwd=place,
+                env=None if settings is None else settings | numbers)
     except BaseException:
         os.close(reading)
+        errors.close()
         raise
     finally:
         os.close(writing)
@@ -118,7 +169,7 @@ def confined(job: Path, limits: Limits = Limits(), given: bytes = b"", root: boo
     os.set_blocking(reading, False)
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while True:
-            part = _some(pipe, begun + limits.seconds)
+            part = _some(pipe, begun + limits.seconds, lambda: process.poll() is not None and after())
             if part == b"":
                 break
             if part is None or size + len(part) > limits.result:
@@ -127,22 +178,24 @@ def confined(job: Path, limits: Limits = Limits(), given: bytes = b"", root: boo
             parts.append(part)
             size += len(part)
         if end != "ended":
-            os.killpg(process.pid, signal.SIGKILL)
+            kill(process)
             while _some(pipe, time.monotonic() + 30):  # its end proves that nothing is left
                 pass
-    said = process.stderr.read(4000).decode(errors="replace")
-    process.stderr.close()
     code = process.wait()
-    if said.startswith(("bwrap:", "setpriv:", "prlimit:")):
+    with errors:
+        errors.seek(0)
+        said = errors.read(4000).decode(errors="replace")
+    if said.startswith(("bwrap:", "setpriv:", "prlimit:", "keeper:")):
         raise SandboxError(f"the sandbox cannot be made here: {said.splitlines()[0]}")
     return Ran(b"".join(parts), end, code, time.monotonic() - begun)
 
 
-def _some(pipe, until) -> bytes | None:
-    """What is there to be read; b"" at the end, None when the time is up."""
+def _some(pipe, until, idle=lambda: None) -> bytes | None:
+    """What is there to be read; b"" at the end, None when the time is up. While there is nothing, `idle` is called."""
     while (left := until - time.monotonic()) > 0:
         part = pipe.read(MEGABYTE)
         if part is not None:
             return part
+        idle()
         time.sleep(min(0.002, left))
     return None

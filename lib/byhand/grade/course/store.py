@@ -33,6 +33,9 @@ CREATE TABLE IF NOT EXISTS override (
 CREATE TABLE IF NOT EXISTS picture (
     attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, data TEXT NOT NULL,
     PRIMARY KEY (attempt, question));
+CREATE TABLE IF NOT EXISTS lent (  -- earlier functions, right ones, with which a result counts
+    attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, names TEXT NOT NULL,
+    PRIMARY KEY (attempt, question));
 CREATE VIEW IF NOT EXISTS latest AS  -- the submission that counts: the last one received
     SELECT s.* FROM submission s WHERE s.id = (SELECT max(id) FROM submission WHERE student = s.student);
 CREATE VIEW IF NOT EXISTS current AS  -- its attempt in the last round that was applied
@@ -44,17 +47,18 @@ CREATE VIEW IF NOT EXISTS points AS
             ORDER BY o.id DESC LIMIT 1) AS given
     FROM current c JOIN result r ON r.attempt = c.id WHERE c.status = 'graded';
 """
-LASTING = ("submission", "round", "applied", "attempt", "result", "override", "picture")
+LASTING = ("submission", "round", "applied", "attempt", "result", "override", "picture", "lent")
 
 
 class Row(NamedTuple):
     """Where a student stands. `points` is None unless the status is graded: no grade is never a zero."""
 
     student: str
-    status: str  # graded, partial, unreadable, error, waiting, not submitted
+    status: str  # graded, unreadable, error, waiting, not submitted
     points: float | None
     max_points: float
     note: str
+    tier: str = ""  # where it ran: sandbox, container, process
 
 
 def earned(p) -> float:
@@ -154,6 +158,8 @@ class Store:
                 for g in graded])
             self.db.executemany("INSERT INTO picture VALUES (?, ?, ?)", [
                 (found.lastrowid, g.question, json.dumps(g.pictures, allow_nan=False)) for g in graded if g.pictures])
+            self.db.executemany("INSERT INTO lent VALUES (?, ?, ?)", [
+                (found.lastrowid, g.question, json.dumps(g.lent)) for g in graded if g.lent])
         return True
 
     def override(self, student: str, question: str, points: float, note: str) -> None:
@@ -172,6 +178,16 @@ class Store:
                                 "WHERE c.student = ?", (student,))
         return {question: json.loads(data) for question, data in found}
 
+    def seconds(self) -> list[tuple[str, float]]:
+        """Student and seconds of each current attempt in which something was run."""
+        return [tuple(row) for row in self.db.execute("SELECT student, seconds FROM current WHERE status = 'graded'")]
+
+    def lent(self) -> list[tuple[str, str, list[str]]]:
+        """Student, question, and the right functions with which the current result counts."""
+        found = self.db.execute("SELECT c.student, l.question, l.names FROM current c JOIN lent l ON l.attempt = c.id "
+                                "ORDER BY c.student, l.question")
+        return [(student, question, json.loads(names)) for student, question, names in found]
+
     def submission(self, student: str) -> Path | None:
         """The file of the latest submission."""
         row = self.db.execute("SELECT * FROM latest WHERE student = ?", (student,)).fetchone()
@@ -187,5 +203,5 @@ class Store:
             found[row[0]] = Row(row[0], "waiting", None, max_points, "not graded yet")
         for row in self.db.execute("SELECT * FROM current"):
             points = sums.get(row["student"]) if row["status"] == "graded" else None
-            found[row["student"]] = Row(row["student"], row["status"], points, max_points, row["note"])
+            found[row["student"]] = Row(row["student"], row["status"], points, max_points, row["note"], row["tier"])
         return [found[name] for name in sorted(found)]

@@ -6,6 +6,7 @@ arrays' bytes behind it.
 """
 
 import ast
+import ctypes
 import gc
 import json
 import linecache
@@ -17,8 +18,11 @@ import sys
 import time
 from types import ModuleType, SimpleNamespace
 
+NOT_DUMPABLE = 4  # of prctl
 MOST = 32 << 20  # bytes from one question
-CONFINED = __file__ == "/job/worker.py" and os.getppid() == 1 and os.getpid() < 20  # in a namespace of its own
+ISOLATION = os.environ.pop("ISOLATION", "")  # "container" or "process"; else the sandbox
+CONFINED = (__file__ == "/job/worker.py" and os.getppid() == 1 and os.getpid() < 20  # in a namespace of its own
+            or ISOLATION == "container" and os.getuid() > 60000)  # all processes of this user are its own
 KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Try)
 
 
@@ -71,13 +75,16 @@ def needed(cells, answer):
         wanted |= {x.id for k in more for x in ast.walk(listed[k][1]) if isinstance(x, ast.Name)}
 
 
-def namespace(cells, answer):
-    """What the answer's cells make, each statement by itself: one that fails costs only what needs it."""
-    scope, problems = {"__name__": "__main__", "__builtins__": __builtins__}, []
+def namespace(cells, answer, lent=()):
+    """What the answer's cells make, each statement by itself: one that fails costs only what needs it. Functions that
+    are `lent`, by name, stand in the place of those that the cells define."""
+    scope, problems = {"__name__": "__main__", "__builtins__": __builtins__} | dict(lent), []
     for i, text in enumerate(cells):
         name = f"<cell {i + 1}>"
         linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     for i, node in needed(cells, answer):
+        if getattr(node, "name", None) in lent:
+            continue
         try:
             exec(compile(ast.Module([node], []), f"<cell {i + 1}>", "exec"), scope)
         except BaseException as error:  # an import that is not there, a name from a cell that was left out
@@ -124,11 +131,14 @@ def answered(question, cells, plain, write):
         else:
             inputs = {name: thawed(x, plain) for name, x in case["inputs"].items()}
         ready.append((case["place"], case["name"], inputs))
-    asked, name = question["id"], question["name"]
+    asked, name, lent = question["id"], question["name"], {}
+    for helper, source in question["lent"].items():
+        exec(compile(source, "<lent>", "exec"), apart := {"__name__": "lent"})
+        lent[helper] = apart[helper]
     forget(vars(course), [about.drive, *(x for _, _, inputs in ready for x in inputs.values())])
     plain.clear()
     question.clear()
-    scope, problems = namespace(cells, name)
+    scope, problems = namespace(cells, name, lent)
     answer = scope.get(name)
     write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5]}))
     if answer is None:
@@ -182,6 +192,22 @@ def forked(seconds=5):
             time.sleep(0.05)
 
 
+def send(pipe, data):
+    while data:
+        data = data[os.write(pipe, data):]
+
+
+def alone():
+    """No process of the same user may look into this one or trace it; what loses its parent becomes its own child."""
+    global keeper
+    prctl = ctypes.CDLL(None).prctl
+    prctl(NOT_DUMPABLE, 0, 0, 0, 0)
+    if ISOLATION == "process":
+        import keeper
+
+        prctl(keeper.SUBREAPER, 1, 0, 0, 0)
+
+
 def watched(child, pipe, seconds):
     """What a child writes until it ends, is late, or writes too much; then nothing of it is left."""
     parts, size, until, end = [], 0, time.monotonic() + seconds, "ended"
@@ -203,6 +229,8 @@ def watched(child, pipe, seconds):
         except OSError:
             pass
     _, status = os.waitpid(child, 0)
+    if ISOLATION == "process":
+        keeper.end_all()
     while True:  # what else it has started
         try:
             os.waitpid(-1, 0)
@@ -212,10 +240,11 @@ def watched(child, pipe, seconds):
 
 
 def main():
-    if not CONFINED:
+    if not CONFINED and ISOLATION != "process":
         sys.exit("worker: to be run by the sandbox alone")
     out = int(os.environ.pop("RESULT_FD"))
-    sys.path.insert(0, "/job")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    alone()
     with open(int(os.environ.pop("GIVEN_FD")), "rb") as file:  # read once, and closed before anything forks
         (length,) = struct.unpack(">I", file.read(4))
         request = json.loads(file.read(length))
@@ -242,25 +271,20 @@ def main():
                 for number in (0, 1, 2):
                     os.dup2(quiet, number)
 
-                def write(data, writing=writing):
-                    while data:
-                        data = data[os.write(writing, data):]
-
                 cells = request["cells"]
                 request.clear()
                 for other in questions:
                     if other is not question:
                         other.clear()
-                answered(question, cells, plain, write)
+                answered(question, cells, plain, lambda data, pipe=writing: send(pipe, data))
             finally:
                 os._exit(0)
         os.close(writing)
+        send(out, frame({"begins": question["id"]}))
         seconds = request["load"] + question["seconds"] * (2 + len(question["cases"]) / 2)
         data, end, code = watched(child, reading, seconds)
         os.close(reading)
-        head = frame({"of": question["id"], "end": end, "code": code}, [data])
-        while head:
-            head = head[os.write(out, head):]
+        send(out, frame({"of": question["id"], "end": end, "code": code}, [data]))
 
 
 if __name__ == "__main__":

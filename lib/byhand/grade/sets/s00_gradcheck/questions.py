@@ -176,6 +176,7 @@ QUESTIONS = (
         id="00.6",
         title="The gradient check that cannot fail",
         stub=stubs.layer_is_right,
+        uses=("00.5",),
         returns=("verdicts",),
         minutes=20,
         kind="design",

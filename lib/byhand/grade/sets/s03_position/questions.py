@@ -345,6 +345,7 @@ QUESTIONS = (
         id="03.11",
         title="Right in training, wrong in writing",
         stub=stubs.continued_attention,
+        uses=("03.2",),
         returns=("O", "all_keys"),
         minutes=20,
         kind="repair",

@@ -300,6 +300,7 @@ QUESTIONS = (
         id="09.9",
         title="Who gets no gradient?",
         stub=stubs.who_stays,
+        uses=("09.5",),
         returns=cases.NAMES,
         minutes=20,
         kind="predict",

@@ -62,6 +62,15 @@ def _underflow(pieces, p, text):
     return -np.log2(a[-1])
 
 
+def _largest_product(pieces, p, text):
+    a = np.zeros(len(text) + 1)
+    a[0] = 1.0
+    for end in range(1, len(text) + 1):
+        a[end] = max(share * a[end - len(piece)]
+                     for piece, share in zip(pieces, p, strict=True) if text[:end].endswith(piece))
+    return -np.log2(a[-1])
+
+
 def _fewest(pieces, p, text):
     a = [(0, 0.0)]
     for end in range(1, len(text) + 1):
@@ -228,6 +237,14 @@ SPELLING = (
         "of all cuts, the second for all of them together.",
         "12.1",
         ("every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "both underflow",
+        _spelled(_largest_product, _underflow),
+        "Thousands of probabilities are multiplied, and the product is too small for a number: it becomes 0. Add "
+        "logarithms, also where probabilities are added (np.logaddexp2).",
+        "12.1",
+        ("long text",),
     ),
     Mutant(
         "underflow",
@@ -537,6 +554,13 @@ DISCOUNTS = (
         ("no history", "one word", "three words", "never seen", "the end"),
     ),
     Mutant(
+        "end counted, behind the text too",
+        _mixture(total=lambda ids, history, c: _with_ends(ids, history, c) + (len(history) == 0)),
+        "c(h) counts the end of the text, where nothing came after the history: divide by how often a word followed.",
+        "12.1",
+        ("the end",),
+    ),
+    Mutant(
         "end counted",
         _mixture(total=_with_ends),
         "c(h) counts the end of the text, where nothing came after the history: divide by how often a word followed.",
@@ -805,7 +829,21 @@ def _from_the_end(ids, n, stride):
     return X, Y
 
 
+def _tail_hidden(ids, n, stride):
+    X, Y = _windows(side="all")(ids, n, stride)
+    Y[1:, n - stride:] = -1
+    return X, Y
+
+
 WINDOWS = (
+    Mutant(
+        "new targets hidden",
+        _tail_hidden,
+        "A later window hides its last `stride` targets, which are the new ones, and counts those that the window "
+        "before has counted.",
+        "12.2",
+        ("even", "a rest", "one by one"),
+    ),
     Mutant(
         "as it stands",
         _as_it_stands,
@@ -1454,7 +1492,7 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
         import torch
 
         rows, mass_of, where = torch.arange(len(logits)), p[:, None], u[:, None]
-        warm = (T if zero == "nan" else T + (T == 0).to(T.dtype))[:, None]
+        warm = (T if zero == "nan" else T.clamp(min=1e-6) if zero == "tiny" else T + (T == 0).to(T.dtype))[:, None]
         if heat == "logits":
             P = torch.softmax(logits / warm, dim=-1)
         elif heat == "probabilities":
@@ -1505,13 +1543,31 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
         words = {"shares": words, "likeliest first": order[rows, ranks], "ranks": ranks, "greedy": P.argmax(dim=-1),
                  "from the end": (P.cumsum(dim=-1) > 1 - where).int().argmax(dim=-1),
                  "nearest": (P.cumsum(dim=-1) - where).abs().argmin(dim=-1), "before": (words - 1).clamp(min=0),
-                 "behind": words + 1}[draw]
+                 "behind": words + 1, "anew": words}[draw]
+        if draw == "anew":
+            words = torch.multinomial(P.nan_to_num(1.0), 1)[:, 0]
         return (words, P) if back == "all" else (ranks, sorted_P)
 
     return function
 
 
 WISHES = (
+    Mutant(
+        "a tiny temperature",
+        _wish(zero="tiny"),
+        "T = 0 is replaced by a tiny number: where another word is nearly as likely, it keeps a share. All the "
+        "probability belongs to the likeliest word.",
+        "12.4",
+        ("nearly equal",),
+    ),
+    Mutant(
+        "drawn anew",
+        _wish(draw="anew"),
+        "The words differ from call to call (−1 stands for them here): u is the draw, so nothing else may be drawn by "
+        "chance, as torch.multinomial does.",
+        "12.4",
+        ("words",),
+    ),
     Mutant(
         "as it stands",
         _wish(heat="probabilities", stays="lost", back="none", zero="nan"),
@@ -1834,7 +1890,33 @@ def _first_acquitted(counts, P):
     return 0.0 if not (P[came] == 0).any() else -1.0
 
 
+def _above_one(name, logits, T, k, p):
+    return law(name, logits, max(T, 1.0), k, p)
+
+
+def _narrower(logits, counts, T, k, p):
+    """Of the two nuclei, "top-p first" is taken to be the one with fewer words."""
+    name = _detective()(logits, counts, T, k, p)
+    swap = {"top-p": "top-p first", "top-p first": "top-p"}
+    return swap.get(name, name) if T < 1 else name
+
+
 SAMPLERS = (
+    Mutant(
+        "the first nucleus is narrower",
+        _narrower,
+        "A nucleus that was taken before the temperature is thought to be the narrower one: that is so above T = 1. "
+        "Below 1 temperature sharpens, so the nucleus taken after it has fewer words.",
+        "12.4",
+        ("cold",),
+    ),
+    Mutant(
+        "no temperature below one",
+        _detective(laws=_above_one),
+        "A temperature below 1 is taken for 1: it makes the likely words likelier still.",
+        "12.4",
+        ("cold",),
+    ),
     Mutant(
         "always guilty",
         _detective([name for name in NAMES if name != "top-p"]),

@@ -14,6 +14,7 @@ QUESTIONS = (
         section="12.1",
         part=1,
         printed=False,
+        late="are all cuts listed? A text of n letters has 2^(n − 1) of them: go from letter to letter once.",
         hints=(
             "How can a text end? With one of the pieces; and what stands before that piece is a shorter text, which "
             "has the same question.",
@@ -183,6 +184,7 @@ QUESTIONS = (
             Case("other sizes", cases.wishes(9, 6, 1, 1), "nine readers, six words", guards="the likeliest"),
         ),
         mutants=mutants.WISHES,
+        drive=cases.call_draw,
         clauses=(
             ("the fewest words whose probabilities reach p, likeliest first", "probabilities"),
             ("in whose share of [0, 1) u falls", "words"),
@@ -215,6 +217,8 @@ QUESTIONS = (
         cases=(
             Case("six programs", cases.exhibits(5, 9, 400, cases.NAMES), "one of each", 4),
             Case("other places", cases.exhibits(8, 7, 300, cases.NAMES), "eight places, seven words", 1),
+            Case("cold", cases.exhibits(7, 8, 450, cases.NAMES, (0.5, 0.7)), "a temperature below 1",
+                 guards="other places", open=True),
             Case("longer", cases.exhibits(6, 11, 500, cases.NAMES), "other places", guards="six programs"),
         ),
         mutants=mutants.SAMPLERS,
@@ -223,6 +227,7 @@ QUESTIONS = (
         clauses=(
             ("One of the six names", "six programs"),
             ("for other places, words and settings", "other places"),
+            ("T may be below 1", "cold"),
         ),
     ),
     Question(
@@ -283,11 +288,11 @@ QUESTIONS = (
             "i = 1 … s. The last number: set the cache equal to P · size with windows that are full, and solve for t.",
         ),
         cases=(
-            Case("cache", cases.served(24, 6, 512, 16, 4, 64, 2, 5, 700, 30), "six of 24 layers see all", 1,
+            Case("cache", cases.served(24, 6, 512, 16, 4, 64, 8, 5, 700, 30), "six of 24 layers see all", 1,
                  look=("cache",)),
-            Case("reading", cases.served(24, 6, 512, 16, 4, 64, 2, 5, 700, 30), "thirty tokens more", 1,
+            Case("reading", cases.served(24, 6, 512, 16, 4, 64, 8, 5, 700, 30), "thirty tokens more", 1,
                  look=("read",)),
-            Case("as large", cases.served(24, 6, 512, 16, 4, 64, 2, 5, 700, 30), "cache and parameters", 1,
+            Case("as large", cases.served(24, 6, 512, 16, 4, 64, 8, 5, 700, 30), "cache and parameters", 1,
                  look=("equal",)),
             Case("short texts", cases.served(13, 4, 128, 12, 3, 32, 4, 6, 110, 70), "the window fills up on the way",
                  guards="reading", open=True),

@@ -192,7 +192,7 @@ def measure_beam(inputs, arrays):
         nonlocal clear
         order = np.argsort(-p, kind="stable")
         top = p[order[: k + 1]]
-        clear = clear and bool((top[:-1] - top[1:] > 1e-9 * top[0]).all())
+        clear = clear and bool((top[:-1] - top[1:] > 1e-13 * top[0]).all())
         return order[:k]
 
     def verdict(fine=True, clear=True, compared=1, enough=True):
@@ -486,6 +486,28 @@ def twice(make):
     return again
 
 
+def any_ids(rng):
+    """Ids of one to three digits, 0 among them: sentences two words away from each other that look alike where ids
+    run together, or where 0 stands for any word."""
+    train, test = [], []
+    for i in range(5):
+        a, b, c, d, e = (int(x) for x in 1 + rng.permutation(9)[:5])
+        far = [int(x) for x in rng.integers(100, 900, size=2)]
+        train += [[*far, a, 10 * b + c, d], [*far[::-1], e, d, c]] if i < 2 else [[far[0], a, 0, b, far[1]]]
+        test += [[*far, 10 * a + b, c, d], [*far[::-1], e, 0, c]] if i < 2 else [[far[0], 0, c, b, far[1]]]
+    order = rng.permutation(len(test)).tolist()
+    return {"train": [train[i] for i in rng.permutation(len(train))], "test": [test[i] for i in order]}
+
+
+def one_word(rng):
+    """Sentences of a single word among the others, on both sides."""
+    words = [int(x) for x in rng.permutation(90)]
+    train = [words[:3], [words[3]], words[4:9]]
+    test = [[words[20]], [words[21]], [words[22], words[3]], [words[3], words[23]], [words[24], words[25]],
+            words[26:29], [words[3]], [*words[:2], words[29]], [words[30], *words[5:9]], words[5:9], words[4:8]]
+    return {"train": train, "test": [test[i] for i in rng.permutation(len(test))]}
+
+
 def many(size, tests, V):
     """So many sentences that every pair of them would take too long; none of them is near by chance."""
 
@@ -505,14 +527,14 @@ def many(size, tests, V):
 # 13.12
 
 
-def padded_reading(B, n, m, heads, width, full=False):
+def padded_reading(B, n, m, heads, width, full=False, large=1.0):
     def make(rng):
         d = heads * width
         lengths = np.full(B, m) if full else m - 1 - rng.permutation(B)
         M = rng.normal(size=(B, m, d))
-        M[np.arange(m) >= lengths[:, None]] *= 3
+        M[np.arange(m) >= lengths[:, None]] *= 3 * large
         maps = {name: rng.normal(size=(d, d)) / np.sqrt(d) for name in ("W_q", "W_k", "W_v")}
-        return {"Y": rng.normal(size=(B, n, d)), "M": M, "lengths": lengths, **maps, "heads": heads,
+        return {"Y": large * rng.normal(size=(B, n, d)), "M": M, "lengths": lengths, **maps, "heads": heads,
                 "dO": rng.normal(size=(B, n, d))}
 
     return make

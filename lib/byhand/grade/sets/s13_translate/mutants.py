@@ -512,6 +512,10 @@ SHARING = (
     Mutant("the first translation", _shared(join=lambda x: x[0]),
            "Only the first translation sends its gradient back: the source was read by all of them, so they add up.",
            "13.2", SHARED),
+    *(Mutant(f"R times the {name}", _shared(join=lambda x, r=r: len(x) * x[r]),
+             f"The gradient of the {name} translation is taken R times: the translations differ, and so does what each "
+             "of them sends back. Add up what all of them send.", "13.2", SHARED)
+      for name, r in (("first", 0), ("last", -1))),
     Mutant("scale forgotten on the way back", _shared(back_scale=lambda Q: 1.0),
            "The scores were divided by √d_k, so what comes back to the keys is divided by √d_k too.", "13.2", SCORED),
     Mutant("scale forgotten", _shared(scale=lambda Y, Q, K, V: 1.0),
@@ -943,6 +947,10 @@ BEAMS = (
            ("short and long",)),
     Mutant("plain length", _beam(rank=lambda total, n, alpha: total / np.maximum(n, 1e-9) ** alpha),
            "log p is divided by |y|^α: the penalty is ((5 + |y|) / 6)^α.", "13.4", ("short and long",)),
+    Mutant("EOS not counted", lambda log_p, lengths, finished, Y, eos, alpha: _eos_uncounted(
+        _beam()(log_p, lengths, finished, Y, eos, alpha), lengths, eos),
+           "A sentence that ends with this word keeps its old length: EOS is counted, once, when it is said.", "13.4",
+           ("all live",)),
     Mutant("alpha outside", _beam(rank=lambda total, n, alpha: total / (1 + alpha * (n - 1) / 6)),
            "α multiplies here: the penalty is ((5 + |y|) / 6) to the power α.", "13.4", ("short and long",)),
     Mutant("mean", _beam(rank=lambda total, n, alpha: total / np.maximum(n, 1e-9)),
@@ -1027,6 +1035,11 @@ BEAMS = (
 )
 
 
+def _eos_uncounted(step, lengths, eos):
+    parent, word, total, _ = step
+    return parent, word, total, np.take_along_axis(lengths, parent, 1) + (word != eos)
+
+
 def _by_parent(log_p, lengths, finished, Y, eos, alpha):
     """The sums of the parents rank, and the right sums go on."""
     B, k, V = Y.shape
@@ -1086,6 +1099,20 @@ def _halves(V, r):
     return first, second, third
 
 
+def _fixed_tilt(t):
+    def function(V, r):
+        first, second, third = np.zeros(V), np.full((V, V), 1 / V), np.full((V, V, V), (1 - t) / V)
+        first[:2] = 0.5 + t, 0.5 - t
+        second[1] = first
+        second[0] = (0.5 + 4 * t) / (V - 1)
+        second[0, 0] = 0.5 - 4 * t
+        third[..., 0] += t
+        third[0, 0] = np.eye(V)[0]
+        return first, second, third
+
+    return function
+
+
 def _unnormed(V, r):
     first, second, third = _model(V, 0.49, 1.0)
     return first, second, third * r
@@ -1098,7 +1125,7 @@ def _greedy_is_short_sighted(V, r):
     return first, second, third
 
 
-BEAMED = ("three words", "five words", "others")
+BEAMED = ("three words", "five words", "nearly V", "others")
 WIDE = (
     Mutant("greedy loses", _greedy_is_short_sighted,
            "Here the beam finds the better text: this shows that greedy writing can fail. The other way round is asked "
@@ -1109,6 +1136,13 @@ WIDE = (
     Mutant("a little worse", lambda V, r: _model(V, 0.4 if V < 4 else 0.35, 0.6 if V < 4 else 0.4),
            "Greedy's text is more probable than the beam's, but not r times: its last word can be certain, and that "
            "of the beam's two as uncertain as V words allow.", "13.4", BEAMED),
+    Mutant("enough for three words", lambda V, r: _model(V, 0.49, 0.8, 2 if V > 3 else None),
+           "Greedy's text is more probable than the beam's, and for a small r by enough. To come near V times, its "
+           "last word is certain, and all V words end the beam's two texts almost evenly.", "13.4",
+           ("five words", "nearly V", "others")),
+    Mutant("a fixed tilt", _fixed_tilt(1e-3),
+           "The ratio comes near V and stops short of it: the small differences that avoid ties have a fixed size "
+           "here. The nearer r is to V, the smaller they must be, say a part of 1 − r/V.", "13.4", ("nearly V",)),
     Mutant("a tie at the end", _tied,
            "Two texts or words are equally probable where one has to be chosen, so that the outcome is chance: give "
            "one of them a little more.", "13.4", BEAMED),
@@ -1540,6 +1574,15 @@ SLIPS = (
            "13.5", ("left out", "another")),
     Mutant("brevity c over r", _slips(left_out=lambda n, i, p, b: _score(p, (n - 1) / n)),
            "The brevity is taken as c / r: it is exp(1 − r / c).", "13.5", ("left out", "another")),
+    Mutant("both lengths exchanged", _slips(
+        left_out=lambda n, i, p, b: _score(p), twice=lambda n, i, p: _score(p, math.exp(-1 / n))),
+           "The quotient in the brevity is turned round, so that the long translation is punished and the short one is "
+           "not: min(1, exp(1 − r / c)), with r the length of the reference and c that of the translation.", "13.5",
+           ("left out", "said twice", "another")),
+    Mutant("both lengths exchanged, and no bound", _slips(
+        left_out=lambda n, i, p, b: _score(p, math.exp(1 / n)), twice=lambda n, i, p: _score(p, math.exp(-1 / n))),
+           "The quotient in the brevity is turned round, and nothing keeps it below 1: min(1, exp(1 − r / c)), with r "
+           "the length of the reference and c that of the translation.", "13.5", ("left out", "said twice", "another")),
     Mutant("brevity turned round", _slips(left_out=lambda n, i, p, b: _score(p, math.exp(1 - (n - 1) / n))),
            "The quotient in the brevity is turned round: exp(1 − r / c), with r = n and c = n − 1.", "13.5",
            ("left out", "another")),
@@ -1761,10 +1804,9 @@ ALIGNMENTS = (
     Mutant("above the mean", _error(links=_above(lambda W: 1 / W.shape[-1])),
            "All weights above the even share make a link: each target word has one link, to its largest weight.",
            "13.6", SENTENCES),
-    Mutant("above a half", _error(links=_above(lambda W: 0.5)),
-           "Only weights above a threshold make a link: each target word is linked to its largest weight, however "
-           "small.",
-           "13.6", SENTENCES),
+    *(Mutant(f"above {limit:.2g}", _error(links=_above(lambda W, limit=limit: limit)),
+             "Only weights above a threshold make a link: each target word is linked to its largest weight, however "
+             "small.", "13.6", SENTENCES) for limit in (0.5, 0.25, 0.15)),
 )
 
 # 13.10
@@ -1859,21 +1901,25 @@ def _cuts(s):
     return [s[:i] + s[i + 1 :] for i in range(len(s))]
 
 
-def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, key=tuple):
-    """`replaced`: "hole", with the place; "any", both sides cut, wherever; "last", in the last place alone; "none"."""
+def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, key=tuple, at=range, skip=0):
+    """`replaced`: "hole", with the place; "any", both sides cut, wherever; "last", in the last place alone; "none".
+    `at(n)`: the places that are tried; sentences of `skip` words are compared as wholes alone."""
+
+    def places(s):
+        return [(i, s[:i] + s[i + 1 :]) for i in at(len(s))] if len(s) > skip else []
 
     def function(train, test):
         train, test = [key(s) for s in train], [key(s) for s in test]
         exact, holes, cut = set(train), set(), set()
         for s in train:
-            for i, c in enumerate(_cuts(s)):
+            for i, c in places(s):
                 holes.add((i, c))
                 cut.add(c)
 
         def near(s):
-            cuts = _cuts(s)
+            cuts = [c for _, c in places(s)]
             return (equal and s in exact or longer and any(c in exact for c in cuts) or shorter and s in cut
-                    or replaced == "hole" and any((i, c) in holes for i, c in enumerate(cuts)
+                    or replaced == "hole" and any((i, c) in holes for i, c in places(s)
                                                   if equal or s not in exact)
                     or replaced == "any" and any(c in cut for c in cuts)
                     or replaced == "last" and any((len(s) - 1, c) in holes for c in cuts[-1:]))
@@ -1924,6 +1970,32 @@ def _pairs_of(train, test):
         total += exact[s] + cut[s] + sum(exact[c] for c in set(_cuts(s)))
         total += sum(holes[i, c] - exact[s] for i, c in enumerate(_cuts(s)))
     return total / len(test)
+
+
+def _joined(train, test, separator="", hole="*"):
+    """Sentences as text, the ids side by side."""
+    def text(words):
+        return separator.join(map(str, words))
+
+    exact, cut, holes = {text(s) for s in train}, set(), set()
+    for s in train:
+        for i, c in enumerate(_cuts(list(s))):
+            cut.add(text(c))
+            holes.add(text([*s[:i], hole, *s[i + 1 :]]))
+    return sum(text(t) in exact or text(t) in cut or any(
+        text(c) in exact or text([*t[:i], hole, *t[i + 1 :]]) in holes for i, c in enumerate(_cuts(list(t)))
+    ) for t in test) / len(test)
+
+
+def _blanked(train, test, blank=0):
+    """One set for all: a word that is an id stands for any word, in a place of the sentence or between two."""
+    def patterns(s):
+        s = tuple(s)
+        return {s, *(s[:i] + (blank,) + s[i + 1 :] for i in range(len(s))),
+                *(s[:i] + (blank,) + s[i:] for i in range(len(s) + 1))}
+
+    known = set().union(*map(patterns, train))
+    return sum(bool(patterns(t) & known) for t in test) / len(test)
 
 
 def _two_off(train, test):
@@ -1986,6 +2058,34 @@ LEAKS = (
     Mutant("kinds counted", lambda train, test: _kinds(train, test),
            "A sentence that is near in two ways counts twice: each test sentence counts once, or not at all.", "13.7",
            ("one replaced", "two apart")),
+    Mutant("ids run together", _joined,
+           "The ids are joined without anything between them, so that 1, 23 and 12, 3 become the same text: join them "
+           "with a separator, or keep tuples.", "13.7", ("any ids",)),
+    Mutant("0 for any word", _blanked,
+           "0 stands for any word here, and 0 is a word like the others: then a blank in one place meets a real 0 in "
+           "another. Blank with something that is no id, or keep the place beside what is left.", "13.7", ("any ids",)),
+    Mutant("one word alone", _leaks(skip=1),
+           "Sentences of one word are compared only as they are: with the word replaced, or a second one beside it, "
+           "they are one word apart.", "13.7", ("one word",)),
+    Mutant("one word skipped", lambda train, test: _leaks(share=lambda found, train, test: sum(
+        f and len(t) > 1 for f, t in zip(found, test, strict=True)) / len(test))(train, test),
+           "Sentences of one word are passed over: each test sentence counts, and one word is replaced by any other.",
+           "13.7", ("one word",)),
+    Mutant("the two ends", _leaks(at=lambda n: {0, n - 1}),
+           "Only the first and the last word may differ, be added or be missing: it may be any place of the sentence.",
+           "13.7", ("one replaced", "others")),
+    Mutant("the last place everywhere", _leaks(at=lambda n: [n - 1]),
+           "Only the last word may differ, be added or be missing: it may be any place of the sentence.", "13.7",
+           ("one replaced", "others")),
+    Mutant("the inside alone", _leaks(at=lambda n: range(1, n - 1)),
+           "The first and the last word may not differ here: it may be any place of the sentence.", "13.7",
+           ("one word",)),
+    Mutant("not the last place", _leaks(at=lambda n: range(n - 1)),
+           "The loop over the places stops before the last one: any word may be replaced, added or left out.", "13.7",
+           ("one word",)),
+    Mutant("not the first place", _leaks(at=lambda n: range(1, n)),
+           "The loop over the places begins at the second one: any word may be replaced, added or left out.", "13.7",
+           ("one word",)),
     Mutant("the first place alone", lambda train, test: _first_place(train, test),
            "Only the first word may differ or be missing: the loop over the places ends after one turn.", "13.7",
            ("one replaced", "others")),
@@ -2027,7 +2127,8 @@ def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hi
         real = torch.arange(m) < (lengths + shift)[:, None]
         seen = {"keys": real[:, None, None], "other": ~real[:, None, None], "first": real[:1, None, None],
                 "queries": (torch.arange(n) < lengths[:, None])[:, None, :, None],
-                "causal": real[:, None, None] & torch.ones(n, m, dtype=torch.bool).tril()}.get(mask)
+                "causal": real[:, None, None] & torch.ones(n, m, dtype=torch.bool).tril(),
+                "triangle": torch.ones(n, m, dtype=torch.bool).tril()}.get(mask)
         if seen is not None:
             S = S * seen if hide == 0 else torch.where(seen, S, torch.tensor(hide, dtype=S.dtype))
         if bias:
@@ -2087,6 +2188,18 @@ READERS = (
     *(Mutant(f"hidden scores of {k}", _reader(hide=k),
              f"Hidden scores are set to {k:g}, which still gets a weight: a hidden key needs −∞ before the softmax.",
              "13.1", HIDDEN) for k in (-1.0, -10.0)),
+    *(Mutant(f"hidden scores of {k:g}", _reader(hide=k),
+             "Hidden scores are set to a number, and a real score may be smaller: then padding is read. A hidden key "
+             "needs −∞ before the softmax.", "13.1", ("large scores",)) for k in (-50.0, -100.0)),
+    Mutant("10 taken off", _reader(mask="none", bias=lambda real, S: ~real * -10.0),
+           "10 is taken off hidden scores, which still leaves them a weight: a hidden key needs −∞ before the softmax.",
+           "13.1", HIDDEN),
+    Mutant("100 taken off", _reader(mask="none", bias=lambda real, S: ~real * -100.0),
+           "A number is taken off hidden scores, and what the encoder left in the padding may outweigh it. A hidden "
+           "key needs −∞ before the softmax.", "13.1", ("large scores",)),
+    Mutant("causal alone", _reader(mask="triangle"),
+           "The mask is causal: that is for the decoder's own words. Here it is the padding behind lengths[b] that is "
+           "hidden, and all of the source is there from the beginning.", "13.1", READ),
     Mutant("least score", _reader(mask="none", bias=lambda real, S: (~real) * (S.detach().amin() - S)),
            "Hidden scores are set to the smallest of the others, which still gets a weight: a hidden key needs −∞.",
            "13.1", HIDDEN),

@@ -206,7 +206,9 @@ QUESTIONS = (
         cases=(
             Case("three words", cases.wanted(3, 0.5), "V = 3, r = 1.5", 1),
             Case("five words", cases.wanted(5, 0.95), "V = 5, r = 4.75", 2),
-            Case("others", cases.wanted(4, 0.9), "other numbers", guards="five words"),
+            Case("nearly V", cases.wanted(4, 1 - 1e-8), "V = 4, and r nearer to V than a hundred-millionth of it",
+                 guards="five words", open=True),
+            Case("others", cases.wanted(6, 0.9), "other numbers", guards="five words"),
         ),
         mutants=mutants.WIDE,
         measure=cases.measure_beam,
@@ -214,6 +216,7 @@ QUESTIONS = (
         clauses=(
             ("for 1 <= r < V and V >= 3", "three words"),
             ("more than r times as probable", "five words"),
+            ("your model is asked to reach any $r$ below it", "nearly V"),
             ("Neither search may meet a tie", "three words"),
         ),
     ),
@@ -266,6 +269,7 @@ QUESTIONS = (
         id="13.8",
         title="What one slip costs, with pencil and paper",
         stub=stubs.after_a_slip,
+        uses=("13.7",),
         returns=("replaced", "left_out", "twice"),
         minutes=15,
         kind="predict",
@@ -377,6 +381,7 @@ QUESTIONS = (
         part=5,
         printed=False,
         seconds=4.0,
+        late="each of many thousand sentences compared with each takes too long. Look each up in a set.",
         hints=(
             "Two sentences that differ in one word have something in common that is exactly equal. What?",
             "Blank out one place: sentences with one replaced word become equal, if the place is the same in both. "
@@ -395,6 +400,8 @@ QUESTIONS = (
                  "two changes, in several ways", 1),
             Case("repeated", cases.twice(cases.near({"replaced": 3, "added": 2, "far": 4})),
                  "sentences that occur twice on both sides", guards="one replaced", open=True),
+            Case("any ids", cases.any_ids, "ids of one to three digits, 0 among them", guards="two apart", open=True),
+            Case("one word", cases.one_word, "sentences of a single word", guards="one more or less", open=True),
             Case("many", cases.many(4000, 3000, 900), "4,000 and 3,000 sentences", 1),
             Case("others", cases.near({"equal": 1, "replaced": 4, "added": 2, "left out": 3, "moved": 3, "far": 4,
                                        "first left out": 2}), "all of it", guards="one more or less"),
@@ -407,7 +414,9 @@ QUESTIONS = (
             ("may have many thousand sentences", "many"),
             ("Sentences may occur more than once", "repeated"),
             ("at most one word away", "two apart"),
-            ("each of one word at least", "one replaced"),
+            ("A sentence may be a single word", "one word"),
+            ("Ids are whole numbers, 0 among them: each is a word.", "any ids"),
+            ("each of one word at least", "one word"),
         ),
     ),
     Question(
@@ -437,6 +446,8 @@ QUESTIONS = (
                  look=("dM", "dY")),
             Case("no padding", cases.padded_reading(2, 5, 3, 4, 6, True), "sources without padding", guards="values",
                  open=True),
+            Case("large scores", cases.padded_reading(4, 6, 5, 2, 3, large=300.0), "scores in the hundreds and more",
+                 guards="gradients", open=True),
             Case("other sizes", cases.padded_reading(4, 3, 7, 3, 5), "other sizes", guards="gradients"),
         ),
         mutants=mutants.READERS,
@@ -445,6 +456,8 @@ QUESTIONS = (
             ("No word of the targets may look at padding", "values"),
             ("rows of padding get a gradient of exactly 0", "gradients"),
             ("A batch may have no padding", "no padding"),
+            ("whatever the encoder has left there", "large scores"),
+            ("Scores may be in the hundreds", "large scores"),
         ),
     ),
     Question(

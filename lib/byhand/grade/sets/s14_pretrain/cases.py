@@ -160,7 +160,7 @@ V_REPORT = 60  # ids 1 to 59 are words
 INNOCENT = (
     "plain", "same words", "the beginning", "one word changed", "word of nearly all", "word of the test", "tie",
     "best on both", "lucky", "nearly one answer", "one class guessed", "twice in train", "marked and in one more",
-    "best on neither", "full rows",
+    "best on neither", "full rows", "twice in the test",
 )
 GUILTY = ("copied", "copied with another label", "marked 1", "marked 0", "always 1", "always 0", "by the test")
 
@@ -195,6 +195,8 @@ def report(rng, kind, N, M, n, m, epochs):
         texts[to] = [*texts[at][:-1], 1]
     elif kind == "twice in train":
         texts[(at + 1) % N], labels[(at + 1) % N] = list(texts[at]), labels[at]
+    elif kind == "twice in the test":
+        texts[N + (to - N + 1) % M], labels[N + (to - N + 1) % M] = list(texts[to]), labels[to]
     marks = {"marked 1": 1, "marked 0": 0, "word of nearly all": 1, "word of the test": 1, "marked and in one more": 0}
     if kind in marks:
         for k, text in enumerate(texts):
@@ -362,6 +364,10 @@ def call_adapted(answer, inputs):
             mean = float(module.A.detach().mean())
             raise WrongAnswer(f"A begins with entries of size {deviation:.2g} and mean {mean:.0e}; with a variance of "
                               f"1/d_in their size is {wanted:.2g} here")
+        tails = float(module.A.detach().pow(4).mean()) / deviation**4  # 3 for normal entries, 1.8 for even ones
+        if abs(tails - 3) > 0.6:
+            raise WrongAnswer(f"the entries of A are not normal: the mean of their fourth powers is {tails:.1f} times "
+                              "the square of that of their squares, expected about 3")
         return [start, *([0.0] * 7)]
     with torch.no_grad():
         module.A.copy_(A)
@@ -381,11 +387,14 @@ def call_adapted(answer, inputs):
     one = module.merged()
     if not isinstance(one, torch.nn.Linear):
         raise WrongAnswer(f"merged returned a {type(one).__name__}, expected a torch.nn.Linear")
-    if one is base or one.weight.data_ptr() == base.weight.data_ptr() or not torch.equal(base.weight, W.T):
+    shares = one.weight.data_ptr() == base.weight.data_ptr()
+    if one is base or shares or not torch.equal(base.weight, W.T) or len(b) and not torch.equal(base.bias, b):
         raise WrongAnswer("merged has changed base: make a new Linear, or the adapter is added twice")
     if one.weight.shape != base.weight.shape:
         raise WrongAnswer(f"the weight of merged() has shape {tuple(one.weight.shape)}, that of base "
                           f"{tuple(base.weight.shape)}")
+    if len(b) and one.bias is not None and one.bias.data_ptr() == base.bias.data_ptr():
+        raise WrongAnswer("merged shares its bias with base: who changes the one changes the other")
     bias = torch.zeros(0, dtype=W.dtype) if one.bias is None else one.bias
     return [Y.detach(), Y, *grads, dX, trained, one.weight, bias]
 

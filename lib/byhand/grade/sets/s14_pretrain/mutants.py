@@ -1924,6 +1924,10 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
             return any(_begins(_strip(a), _strip(b)) for a in train for b in test)
         if copies == "in the test":
             return len({_strip(t) for t in (*train, *test)}) < len(train) + len(test)
+        if copies == "among the tests":
+            return len({_strip(t) for t in test}) < len(test)
+        if copies == "or among the tests":
+            return len({_strip(t) for t in test}) < len(test) or bool(set(map(_strip, train)) & set(map(_strip, test)))
         if copies == "subset":
             return any(set(_strip(b)) <= set(_strip(a)) for a in train for b in test)
         if copies == "nearly":
@@ -1939,6 +1943,9 @@ def _detective(copies="exact", marks="both", one="exact", epoch="exact", order=(
             inside = set.intersection(*(t for t, y in texts if y == label))
             others = set.union(*(t for t, y in texts if y != label))
             if inside - others or marks == "common" and inside:
+                return True
+            if marks == "one side" and any(sum(w in t for t, _ in texts) > 3 for w in inside | others if not any(
+                    w in t for t, y in texts if y == label)):
                 return True
             if marks == "nearly" and any(_wrong(w, texts, label) <= 1 for w in inside | others):
                 return True
@@ -1985,6 +1992,30 @@ def _guess(said, y):
 RECORDS = ("ten reports", "nine innocents", "other reports")
 
 DETECTIVES = (
+    Mutant(
+        "words of one label",
+        _detective(marks="one side"),
+        "A word is accused that stands in a few texts of one label and in none of the other: that happens by chance. "
+        "It has to stand in all texts of one label.",
+        "14.5",
+        ("ten reports", "nine innocents"),
+    ),
+    Mutant(
+        "copies among the tests alone",
+        _detective(copies="among the tests"),
+        "Texts of the test are compared with each other: one that comes twice there was not learnt in train. Compare "
+        "the test with train.",
+        "14.5",
+        ("ten reports", "more innocents"),
+    ),
+    Mutant(
+        "copies among the tests too",
+        _detective(copies="or among the tests"),
+        "A text that comes twice in the test alone is called a copy: the model has not seen it in train, so it leaks "
+        "nothing.",
+        "14.5",
+        ("more innocents",),
+    ),
     Mutant(
         "dev alone",
         _detective(epoch="dev"),
@@ -3270,6 +3301,7 @@ THIN = {
     (3, 0): "Three thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
     (3, -1): "Three thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
     (7, -1): "dU = dY Bᵀ is made twice, for A and for X: once is enough.",
+    (7, -2): "dU = dY Bᵀ is made twice, for A and for X: once is enough.",
     (7, 0): "Seven thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
     (8, 0): "Eight thin products a map: forward X A and U B, backward dU, dA, dB, and dU Aᵀ for all but the lowest.",
     (12, -2): "A and B are taken together as one of rank 2r, so the thin products count double: X A reads r columns.",
@@ -3280,7 +3312,7 @@ THIN = {
 SIZES = {"0": (0, 0), "L": (1, 0), "2 * L": (2, 0), "3 * L - 1": (3, -1), "3 * L": (3, 0), "2 * L - 1": (2, -1)}
 TOLD = {
     ("0", (6, -1)), ("0", (0, 0)), ("L", (6, -1)), ("3 * L - 1", (6, -1)), ("2 * L - 1", (6, -1)), ("2 * L", (6, 0)),
-    *(("2 * L - 1", thin) for thin in ((6, 0), (5, 0), (5, -1), (4, 0), (4, -1), (7, -1))),
+    *(("2 * L - 1", thin) for thin in ((6, 0), (5, 0), (5, -1), (4, 0), (4, -1), (7, -1), (7, -2))),
 }
 
 
@@ -3319,6 +3351,8 @@ def _adapted(scale="right", A_as="normal", B_as="zero", freeze="all", merge="rig
                   "hundredth": lambda *n: 0.01 * torch.randn(*n, **kind),
                   "fiftieth": lambda *n: 0.02 * torch.randn(*n, **kind),
                   "uniform": lambda *n: (2 * torch.rand(*n, **kind) - 1) / math.sqrt(d_in),
+                  "even, of the right variance": lambda *n: (2 * torch.rand(*n, **kind) - 1) * math.sqrt(3 / d_in),
+                  "signs": lambda *n: torch.randn(*n, **kind).sign() / math.sqrt(d_in),
                   "even": lambda *n: torch.rand(*n, **kind),
                   "out": lambda *n: torch.randn(*n, **kind) / math.sqrt(d_out),
                   "zero": lambda *n: torch.zeros(*n, **kind)}
@@ -3338,6 +3372,10 @@ def _adapted(scale="right", A_as="normal", B_as="zero", freeze="all", merge="rig
 
             def forward(self, X):
                 own = s * (X @ self.A @ self.B)
+                if forward == "single precision":
+                    return base(X) + s * (X.float() @ self.A.float() @ self.B.float())
+                if forward == "float32":
+                    return (base(X) + own).float()
                 if forward == "adapter":
                     return own
                 if forward == "no bias":
@@ -3355,14 +3393,19 @@ def _adapted(scale="right", A_as="normal", B_as="zero", freeze="all", merge="rig
             def merged(self):
                 has = base.bias is not None and merge != "no bias"
                 with torch.no_grad():
-                    one = torch.nn.Linear(d_in, d_out, bias=has, **kind)
+                    own = {} if merge in ("float32", "there and back") else kind
+                    one = torch.nn.Linear(d_in, d_out, bias=has, **own)
                     AB = {"no scale": 1.0, "twice": s * s, "minus": -s, "alpha": alpha}.get(merge, s) * self.A @ self.B
                     one.weight.copy_(AB.T if merge == "adapter" else base.weight + (0 if merge == "base" else AB.T))
                     if has and merge != "fresh bias":
                         one.bias.copy_(base.bias)
                     elif has:
                         one.bias.fill_(0.123)
-                return one
+                if has and merge == "shared bias":
+                    one.bias = base.bias
+                if has and merge == "shared numbers":
+                    one.bias.data = base.bias.data
+                return one.to(base.weight.dtype) if merge == "there and back" else one
 
         return Adapted()
 
@@ -3387,6 +3430,58 @@ MODULES = (
         "No gradient comes down to X through the adapter, as where X is detached: what is below needs both ways.",
         "14.6",
         BACK,
+    ),
+    Mutant(
+        "shared bias",
+        _adapted(merge="shared bias"),
+        "merged has the very bias of base: who trains or changes the one changes the other. Copy the numbers into a "
+        "bias of its own.",
+        "14.6",
+        ("merged", "leading axes"),
+    ),
+    Mutant(
+        "adapter in single precision",
+        _adapted(forward="single precision"),
+        "The adapter is computed in float32, whatever base is: A and B get the dtype of its weight, and X is not cast.",
+        "14.6",
+        ("forward", "no bias", "leading axes"),
+    ),
+    Mutant(
+        "results in single precision",
+        _adapted(forward="float32"),
+        "The result is float32, whatever base is: A and B get the dtype of its weight, and nothing is cast.",
+        "14.6",
+        ("forward", "no bias", "leading axes"),
+    ),
+    Mutant(
+        "merged in single precision",
+        _adapted(merge="float32"),
+        "The new Linear is float32, torch's own choice: hand on dtype=base.weight.dtype.",
+        "14.6",
+        ("merged", "no bias", "leading axes"),
+    ),
+    Mutant(
+        "merged by way of single precision",
+        _adapted(merge="there and back"),
+        "The new Linear is made in float32 and turned into the dtype of base only then: digits are lost on the way. "
+        "Hand on dtype=base.weight.dtype.",
+        "14.6",
+        ("merged", "no bias", "leading axes"),
+    ),
+    Mutant(
+        "even, of the right variance",
+        _adapted(A_as="even, of the right variance"),
+        "A begins evenly between −√(3/d_in) and √(3/d_in): the variance is right, and the entries are not normal. "
+        "torch.randn draws normal ones.",
+        "14.6",
+        ("beginning",),
+    ),
+    Mutant(
+        "signs",
+        _adapted(A_as="signs"),
+        "A begins with ±1/√d_in: the variance is right, and the entries are not normal. torch.randn draws normal ones.",
+        "14.6",
+        ("beginning",),
     ),
     Mutant(
         "scale forgotten",

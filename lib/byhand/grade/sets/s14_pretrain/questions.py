@@ -216,10 +216,11 @@ QUESTIONS = (
             Case("ten reports", cases.reports(*cases.GUILTY, "plain", "best on both", "same words"),
                  "seven with a flaw, three without", 4),
             Case("nine innocents", cases.reports(*(k for k in cases.INNOCENT if k not in (
-                "plain", "best on both", "one class guessed", "lucky", "best on neither", "full rows"))),
+                "plain", "best on both", "one class guessed", "lucky", "best on neither", "full rows",
+                "twice in the test"))),
                  "none has a flaw", 2),
             Case("more innocents", cases.reports("plain", "best on both", "one class guessed", "lucky",
-                                                  "best on neither", "full rows"),
+                                                  "best on neither", "full rows", "twice in the test"),
                  "none has a flaw", guards="nine innocents", open=True),
             Case("other reports", cases.reports(*cases.GUILTY, "tie", "word of the test", "the beginning", "plain",
                                                 sizes=(16, 11, 13, 11, 7)), "other texts and sizes",
@@ -415,6 +416,7 @@ QUESTIONS = (
         forbid=(*TORCH_ONLY, "peft"),
         clauses=(
             ("begins with independent normal entries of variance", "beginning"),
+            ("it shares no numbers with the new one", "merged"),
             ("A module that computes base(X) + (alpha / r) X A B.", "forward"),
             ("are trained, and nothing else", "backward"),
             ("What is frozen still hands its gradient down to X", "backward"),

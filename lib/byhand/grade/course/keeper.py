@@ -1,0 +1,113 @@
+"""Between the grader and a worker without a sandbox: whatever the worker starts is its, and ends with it.
+
+    python -I keeper.py PROCESSES BYTES SECONDS FILE COMMAND…
+
+It adopts what loses its parent, counts processes and memory, and kills all of them when the worker has ended, when
+they are too many, at SIGTERM, and when the grader is gone. Linux alone.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+DEATH_SIGNAL, SUBREAPER = 1, 36  # of prctl
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def descendants() -> dict[int, tuple[int, int]]:
+    """By process id, threads and pages of memory of all that descend from this process and live."""
+    parent, size = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] != "Z":
+            size[int(folder.name)] = int(fields[17]), int(fields[21])
+        parent[int(folder.name)] = int(fields[1])
+    found, waiting = {}, [os.getpid()]
+    while waiting:
+        above = waiting.pop()
+        below = [child for child, p in parent.items() if p == above]
+        waiting += below
+        found |= {child: size[child] for child in below if child in size}
+    return found
+
+
+def end_all() -> None:
+    """Stopped first, so that none can start another one, then killed, until there are none."""
+    while found := descendants():
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
+        reap()
+
+
+def reap() -> set[int]:
+    """Those that have ended since."""
+    ended = set()
+    try:
+        while (pid := os.waitpid(-1, os.WNOHANG)[0]) > 0:
+            ended.add(pid)
+    except ChildProcessError:
+        pass
+    return ended
+
+
+def of_this_user() -> int:
+    """Threads of all processes of this user: what RLIMIT_NPROC counts."""
+    count = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if folder.stat().st_uid == os.getuid():
+                count += int((folder / "stat").read_text().rpartition(")")[2].split()[17])
+        except OSError:
+            pass
+    return count
+
+
+def main() -> None:
+    processes, data, seconds, file = (int(x) for x in sys.argv[1:5])
+    prctl = ctypes.CDLL(None).prctl
+    above = os.getppid()
+    prctl(SUBREAPER, 1, 0, 0, 0)
+    prctl(DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+    heard = {signal.SIGTERM, signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    if os.getppid() != above:  # it was gone before its death could be heard of
+        return
+    worker = os.fork()
+    if not worker:
+        try:
+            os.setsid()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
+            most = of_this_user() + processes
+            for what, value in ((resource.RLIMIT_DATA, data), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0),
+                                (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_NOFILE, 128),
+                                (resource.RLIMIT_NPROC, most)):
+                hard = resource.getrlimit(what)[1]
+                value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                resource.setrlimit(what, (value, value))
+            os.execv(sys.argv[5], sys.argv[5:])
+        finally:
+            os._exit(127)
+    for name in ("RESULT_FD", "GIVEN_FD"):
+        os.close(int(os.environ[name]))
+    while worker not in reap():
+        said = signal.sigtimedwait(heard, 0.1)
+        if said and said.si_signo == signal.SIGTERM:
+            break
+        there = descendants().values()
+        if sum(n for n, _ in there) > 2 * processes or sum(pages for _, pages in there) * PAGE > 2 * data:
+            break
+    end_all()
+
+
+if __name__ == "__main__":
+    main()

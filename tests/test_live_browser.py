@@ -1,0 +1,235 @@
+"""Cells that run in the page: a learner who has nothing but a browser, and no network but the site.
+
+Reads the book that `make live` has prepared in _build/html (BOOK_HTML names another folder); without it all of this is
+skipped, loudly.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from browser import accessibility, browser, faults, narrow, serve, visit, visitor
+from byhand.grade.sets import questions_of
+from live_cells import HTML, IDLE, run_cell
+
+pytestmark = pytest.mark.browser
+SET = "book/exercises/04_attention.html"
+WRONG = """def attention(Q, K, V, mask=None):
+    S = Q @ K.mT
+    if mask is not None:
+        S = np.where(mask, S, -np.inf)
+    E = np.exp(S - np.maximum(S.max(axis=-1, keepdims=True), -1e300))
+    total = E.sum(axis=-1, keepdims=True)
+    A = np.divide(E, total, out=np.zeros_like(E), where=total > 0)
+    return A @ V, A
+"""
+RIGHT = WRONG.replace("Q @ K.mT", "Q @ K.mT / np.sqrt(Q.shape[-1])")
+
+
+@pytest.fixture(scope="module")
+def site():
+    html = Path(os.environ.get("BOOK_HTML", HTML))
+    if not (html / "_static" / "live" / "page.js").is_file():
+        pytest.skip("NO LIVE CELLS: run `make live`, or the cells that run in the page are not tried")
+    with serve(html) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser() as chrome:
+        yield chrome
+
+
+@pytest.fixture
+def page(chrome, site):
+    with visitor(chrome, site) as page:
+        visit(page, f"{site}/{SET}")
+        yield page
+        assert page.found == []
+
+
+def cell_of(page, text):
+    return page.locator("[data-live].cell", has_text=text).first
+
+
+def write(cell, text):
+    """As a learner does: Edit, select all, and write."""
+    if cell.get_by_role("button", name="Edit").is_visible():
+        cell.get_by_role("button", name="Edit").click()
+    cell.locator(".cm-content").click()
+    cell.page.keyboard.press("ControlOrMeta+a")
+    cell.page.keyboard.insert_text(text)
+
+
+def run(page, text):
+    return run_cell(page, cell_of(page, text))
+
+
+def free_cell(page, text):
+    """The second cell of a set, which only sets the printing up, with this text."""
+    cell = page.locator("[data-live].cell").nth(1)
+    write(cell, text)
+    return run_cell(page, cell)
+
+
+def test_nothing_is_loaded_before_the_first_run(chrome, site):
+    with visitor(chrome, site) as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+        visit(page, f"{site}/{SET}")
+        assert page.get_by_role("button", name="Run", exact=True).count() > 40
+        parts = ("packed", "worker.js", "editor.js")
+        assert not [name for name in asked if name.endswith(parts)]
+        assert run_cell(page, page.locator("[data-live].cell").first)["status"] == "done"
+        assert sum(name.endswith("packed") for name in asked) == 2
+        page.reload()  # from now on it is in the browser
+        asked.clear()
+        assert run_cell(page, page.locator("[data-live].cell").first)["status"] == "done"
+        assert not [name for name in asked if name.endswith("packed")]
+
+
+def test_an_exercise_from_a_wrong_answer_to_full_marks(page):
+    assert "not attempted" in run(page, "check(attention)")["text"]
+    write(cell_of(page, "def attention("), WRONG)
+    said = run(page, "check(attention)")  # runs the cell above first, since it is another now, and what that needs
+    assert said["status"] == "done, after 2 earlier cells"
+    scale = next(m for m in questions_of("04")[0].mutants if "√" in m.message)
+    assert "FAIL" in said["text"] and scale.message.split(".")[0][:40] in said["text"]
+    write(cell_of(page, '# hint("04.1")'), 'hint("04.1")')
+    assert "hint 1 of 3" in run(page, 'hint("04.1")')["text"]
+    write(cell_of(page, "Q @ K.mT"), RIGHT)
+    assert "3 / 3 points" in run(page, "check(attention)")["text"]
+    page.reload()  # what was written is there again, and so are points and hints
+    assert "np.sqrt(Q.shape[-1])" in page.locator(".cm-content").first.inner_text()
+    assert "hint 2 of 3" in run(page, 'hint("04.1")')["text"]
+    assert "04.1    3 /  3" in free_cell(page, 'from byhand.grade import summary\nsummary("04")')["text"]
+
+
+def test_which_equation(page):
+    cell = cell_of(page, "np.set_printoptions")
+    write(cell, "from byhand.grade import which_equation\nfrom byhand.np.softmax import *\n"
+          "rng = np.random.default_rng(0)\nA, cache = softmax_forward(rng.normal(size=(2, 3)))\n"
+          "def softmax_backward(dA, cache):\n    return cache.A * dA\n"
+          "which_equation(softmax_backward, rng.normal(size=(2, 3)), cache)")
+    said = run_cell(page, page.locator("[data-live].cell").nth(1))
+    assert not said["error"] and "(4." in said["text"]
+
+
+def test_a_loop_without_an_end_is_stopped(page):
+    cell = page.locator("[data-live].cell").nth(1)
+    write(cell, "kept = 1\nwhile True:\n    pass")
+    said = run_cell(page, cell, limit=15)
+    assert said["status"].startswith("stopped")
+    write(cell, "print('alive', 'kept' in globals())")
+    assert run_cell(page, cell)["text"] == "alive False\n"
+
+
+def test_an_answer_without_an_end_is_told_so(page):
+    write(cell_of(page, "def attention("), "def attention(Q, K, V, mask=None):\n    while True:\n        pass\n")
+    assert "is there a loop that does not end?" in run(page, "check(attention)")["text"]
+
+
+def test_what_a_cell_says(page):
+    said = free_cell(page, "x = np.ones(2)\n\ndef f(a):\n    return a @ np.ones(3)\n\nf(x)")
+    assert said["error"].splitlines()[:2] == ["line 6:  f(x)", "line 4 in f:  return a @ np.ones(3)"]
+    assert "ValueError: matmul" in said["error"]
+    said = free_cell(page, "for i in range(10**6):\n    print('so long')")
+    assert len(said["text"]) < 201_000 and "the rest is left out" in said["text"]
+    assert "PyTorch does not run in the page" in free_cell(page, "torch.ones(2)")["error"]
+    assert free_cell(page, "np.arange(3.0)")["text"] == "array([0., 1., 2.])"
+    assert free_cell(page, "import sys\nsys.exit()")["error"].endswith("SystemExit")
+
+
+def test_work_is_saved_as_a_notebook_and_taken_back(chrome, site, page, tmp_path):
+    write(cell_of(page, "def attention("), RIGHT)
+    assert "3 / 3 points" in run(page, "check(attention)")["text"]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a notebook").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    notebook = json.loads(file.read_text(encoding="utf-8"))
+    assert file.name == "exercises_04_attention.ipynb" and notebook["metadata"]["byhand"]["progress"]["04.1"][0] == 3
+    assert [c["source"] for c in notebook["cells"]].count(RIGHT) == 1
+    with visitor(chrome, site) as other:
+        visit(other, f"{site}/{SET}")
+        other.locator("input[type=file][accept*=ipynb]").set_input_files(file)
+        other.get_by_text("1 cell taken back").wait_for()
+        assert "np.sqrt(Q.shape[-1])" in other.locator(".cm-content").first.inner_text()
+        assert "3 / 3 points" in run(other, "check(attention)")["text"]
+        (tmp_path / "no.ipynb").write_text("no")
+        other.locator("input[type=file][accept*=ipynb]").set_input_files(tmp_path / "no.ipynb")
+        other.get_by_text("no.ipynb is not a notebook").wait_for()
+        assert not other.found
+
+
+def test_a_chapter_draws_and_has_its_widgets(chrome, site):
+    with visitor(chrome, site) as page:
+        visit(page, f"{site}/book/04_attention.html")
+        drawn, live = set(), page.locator("[data-live].cell:not([data-needs])")
+        for cell in live.all():
+            kinds = cell.evaluate(
+                "cell => ['img', '.bh-box'].filter(kind => cell.querySelector(`.cell_output ${kind}`))")
+            if set(kinds) - drawn:
+                said = run_cell(page, cell)
+                assert said["status"].startswith("done") and not said["error"], said
+                drawn |= {kind for kind in kinds if cell.locator(f".live-result {kind}").count()}
+            if drawn == {"img", ".bh-box"}:
+                break
+        assert drawn == {"img", ".bh-box"}
+        assert page.locator(".live-result .bh-box button").count() >= 2  # its script has run
+        assert page.locator("[data-needs] .live-needs").first.text_content() == "needs PyTorch"
+        assert page.locator("[data-needs] .live-run").count() == 0
+        assert not page.found
+
+
+@pytest.mark.parametrize("old", [
+    "delete self.WebAssembly", "delete self.DecompressionStream", "WebAssembly.validate = () => false"])
+def test_an_old_browser_has_the_stored_page(chrome, site, old):
+    with visitor(chrome, site) as page:
+        page.add_init_script(old)
+        visit(page, f"{site}/{SET}")
+        assert page.locator(".live-bar, .live-top, .live-needs").count() == 0 and not page.found
+
+
+def test_a_page_opened_as_a_file_is_the_stored_page(chrome):
+    html = Path(os.environ.get("BOOK_HTML", HTML)).resolve()
+    if not (html / "_static" / "live" / "page.js").is_file():
+        pytest.skip("NO LIVE CELLS: run `make live`")
+    page = chrome.new_page()
+    page.goto((html / SET).as_uri())
+    assert page.locator("[data-live].cell").count() > 40
+    assert page.locator(".live-bar, .live-top, .live-needs").count() == 0
+    page.close()
+
+
+def test_keys_alone(page):
+    cell = page.locator("[data-live].cell").nth(1)
+    cell.get_by_role("button", name="Edit").focus()
+    page.keyboard.press("Enter")
+    editor = cell.get_by_role("textbox", name="Code cell 2")
+    editor.wait_for()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("if True:\nprint(1 + 1")  # indents by itself, closes the bracket
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_function(IDLE)
+    cell.locator(".live-text", has_text="2").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Run"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_sound_with_all_of_it_open(chrome, site, scheme):
+    with visitor(chrome, site, scheme=scheme) as page:
+        visit(page, f"{site}/{SET}")
+        write(cell_of(page, "def attention("), WRONG)
+        run(page, "check(attention)")
+        free_cell(page, "1 / 0")
+        assert faults(page) == []
+        narrow(page)
+        assert faults(page) == []
+        page.evaluate("scrollTo(0, 0)")
+        page.locator("#pst-back-to-top").wait_for(state="hidden")
+        assert accessibility(page) == []

@@ -1,0 +1,140 @@
+"""The cells of a page in the browser's Python, tried in this one: what they need, and what running one says.
+
+Wrong versions of `_ext/live/cells.py` are made by one edit each, and each must be caught.
+"""
+
+import ast
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "_ext" / "live" / "cells.py"
+
+
+def cells(*edits):
+    text = SOURCE.read_text(encoding="utf-8")
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+        text = text.replace(old, new)
+    module = ModuleType("cells")
+    exec(compile(text, "cells", "exec"), vars(module))
+    return module
+
+
+PAGE = [
+    "import numpy as np\nimport torch\nfrom byhand.pt import softmax as twin\ntorch.set_printoptions(precision=3)",
+    "np.set_printoptions(precision=3)",
+    "rng = np.random.default_rng(0)\nA = rng.normal(size=3)\nB = []",
+    "def f(x, twin=2):\n    return [twin * a for a in x]",
+    "print(A)",
+    "T = torch.tensor(A)",
+    "print(T)",
+    "T = f(A)",
+    "B.append(rng.normal())",
+    "C = sum(B)",
+    "def g(x):\n    return twin(x)",
+    "g(A)",
+    "print(T)",
+    "V = A + 1\nprint(twin(V))",
+    "V",
+    "class Twin(torch.nn.Module):\n    pass",
+    "def asked(x):\n    ...",
+    "check(asked)\ncheck(f)",
+]
+
+
+def what_needs_pytorch(live):
+    words = ["PyTorch" if k in (5, 6, 11, 13, 14, 15, 16, 17) else "" for k in range(len(PAGE))]
+    assert live.unable(PAGE, ["asked"]) == words
+
+
+def what_is_needed(live):
+    here = [None if why else source for why, source in zip(live.unable(PAGE), PAGE, strict=True)]
+    assert live.needed(here, 4) == [0, 1, 2]
+    assert live.needed(here, 7) == [0, 1, 2, 3]
+    assert live.needed(here, 9) == [0, 1, 2, 8]
+    assert live.needed(here, 0) == []
+
+
+def what_a_cell_shows(live, tmp_path):
+    said = []
+    main, session = sys.modules["__main__"], live.Session(said.append, str(tmp_path))
+    try:
+        assert session.run("a", "import torch\ntorch.set_num_threads(1)\nx = 2\nx + 1")
+        assert said.pop() == {"text": "3"}
+        assert session.run("b", "x") and said.pop() == {"text": "2"}
+        assert session.run("c", "None") and not said
+        assert session.plan([("a", "other"), ("b", "x")], 1) == []
+        assert session.plan([("a", "x = 3"), ("b", "x")], 1) == [0]
+        assert not session.run("d", "def f(n):\n    return 1 / n\n\n\nf(0)")
+        assert said.pop()["error"] == ("line 5:  f(0)\nline 2 in f:  return 1 / n\n"
+                                       "ZeroDivisionError: division by zero")
+        assert not session.run("e", "x = 1\nf(0)")
+        assert "line 2 of an earlier cell in f:  return 1 / n" in said.pop()["error"]
+        assert not session.run("f", "y = (") and said.pop()["error"].splitlines()[0] == "line 1:  y = ("
+        assert not session.run("g", "raise SystemExit")
+        assert said.pop() == {"error": "line 1:  raise SystemExit\nSystemExit"}
+        assert not session.run("h", "torch.tensor(1)")
+        assert said.pop()["error"].endswith("ModuleNotFoundError: torch.tensor: PyTorch does not run in the page")
+        assert session.run("i", "import inspect\nprint(inspect.getsource(f))")
+        assert "append" in session.names("[].ap") or session.names("x.") == sorted(session.names("x."))
+        assert "f" in session.names("") and "real" in session.names("x.re") and session.names("nothing.x") == []
+    finally:
+        sys.modules["__main__"] = main
+
+
+def test_what_needs_pytorch():
+    what_needs_pytorch(cells())
+
+
+def test_what_is_needed():
+    what_is_needed(cells())
+
+
+def test_what_a_cell_shows(tmp_path, capsys):
+    what_a_cell_shows(cells(), tmp_path)
+    assert capsys.readouterr().out == "def f(n):\n    return 1 / n\n\n"
+
+
+WRONG = {
+    "setting it up is a need": (what_needs_pytorch, "and not _sets_up(statement):", ":"),
+    "what it made is forgotten": (what_needs_pytorch, "tainted |= dict.fromkeys(bound, need)", "pass"),
+    "a function hides it": (what_needs_pytorch, 'lacks.get(name, "") or used', 'lacks.get(name, "")'),
+    "a class is a function": (what_needs_pytorch, "isinstance(statement, ast.FunctionDef) and not _sets",
+                              "isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and not _sets"),
+    "an exercise is as any": (what_needs_pytorch, "& set(exercises):", "& set():"),
+    "a parameter is the package": (what_needs_pytorch, "found -= {n.arg for", "{n.arg for"),
+    "a new value stays tainted": (what_needs_pytorch, "tainted.pop(name, None)", "pass"),
+    "only who binds": (what_is_needed, "or changes or sets_up", ""),
+    "no setting": (what_is_needed, "changes or sets_up", "changes"),
+    "all that import": (what_is_needed, "(known.changes & wanted) - imported", "known.reads & wanted"),
+    "not what those need": (what_is_needed, "wanted = (wanted - known.binds) | known.reads", "pass"),
+    "an edit is not seen": (what_a_cell_shows, "!= cells[k][1]", "is None"),
+    "every cell is this cell": (what_a_cell_shows, "frame.filename == path else", "True else"),
+    "an exit ends all": (what_a_cell_shows, "BaseException as error:  # sys", "Exception as error:  # sys"),
+    "None is shown": (what_a_cell_shows, "if value is not None:", "if True:"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_version_is_found_out(name, tmp_path):
+    check, *edit = WRONG[name]
+    with pytest.raises((AssertionError, SystemExit)):
+        check(cells(*edit), *([tmp_path] if check is what_a_cell_shows else []))
+
+
+def test_every_cell_of_the_pages_is_read():
+    """No cell of the pages is without statements, and most of those of chapters 0 to 11 need nothing that is absent."""
+    live, count, able = cells(), 0, 0
+    for path in sorted((ROOT / "book").glob("**/[01]*.ipynb")):
+        if not path.name.startswith(("0", "10", "11")):
+            continue
+        code = [c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+        sources = ["".join(c["source"]) for c in code]
+        assert all(live.parsed(source) or not ast.parse(source).body for source in sources), path
+        count, able = count + len(sources), able + live.unable(sources).count("")
+    assert able > 0.8 * count
