@@ -136,9 +136,15 @@ def caught_by(table: Table, wrong: mutants.Mutant) -> set[tuple[str, str]]:
 def useless(table: Table) -> list[str]:
     """The checks that catch no wrong version. Only those that have not been seen to catch one are tried."""
     names = dict.fromkeys(check[:2] for place in places(table) for check in checks(table, place))
-    return [f"{kind} {name}" for kind, name in names if (table.stem, kind, name) not in SEEN and not any(
-        catches(table, wrong, [check for check in near(table, wrong) if check[:2] == (kind, name)])
-        for wrong in sorted(table.wrong, key=lambda wrong: kind not in wrong.caught))]
+    reached = [(wrong, near(table, wrong)) for wrong in table.wrong]
+
+    def catches_one(kind, name):
+        tried = ((wrong, [check for check in some if check[:2] == (kind, name)])
+                 for wrong, some in sorted(reached, key=lambda pair: kind not in pair[0].caught))
+        return any(catches(table, wrong, some) for wrong, some in tried if some)
+
+    return [f"{kind} {name}" for kind, name in names if (table.stem, kind, name) not in SEEN
+            and not catches_one(kind, name)]
 
 
 @contextmanager
