@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -152,19 +153,28 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch, capsys):
     assert cli.main(["doctor"]) == cli.WRONG and "Nothing may be graded" in capsys.readouterr().out
 
 
-BOMB = "import os, time\nwhile True:\n    try:\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n    except OSError:\n        time.sleep(60)"
+BOMB = "import os, time\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n        n += 1\nexcept OSError:\n    os.write(int(os.environ['RESULT_FD']), b'%d' % n)\ntime.sleep(60)"
+CHILD = "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nos.write(int(os.environ['RESULT_FD']), b'ok')"
+
+
+def ran(job, text, seconds):
+    job = Path(job)
+    job.mkdir()
+    (job / "worker.py").write_text(text)
+    return sandbox.confined(job, sandbox.Limits(seconds=seconds)).data
 
 
 @confined
 def test_who_is_graded_at_the_same_time_loses_nothing(tmp_path):
     """The limit of processes counts those of one user, in whatever sandbox: each has a user of its own."""
-    for name, first in (("bomb", body(A, BOMB)), ("honest", A)):
-        (tmp_path / f"{name}.ipynb").write_bytes(notebook(HEAD, first, B, C))
+    tmp_path.chmod(0o755)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        bomb, *honest = [pool.submit(batch.one, str(tmp_path / f"{name}.ipynb"), "04", KEY, 3 * (name == "honest") or QUICK) for name in ("bomb", "honest", "honest")]
-        for status, note, _, graded in (h.result() for h in honest):
-            assert (status, points_of(graded)) == ("graded", FULL), [note, *(g.text for g in graded)]
-        assert points_of(bomb.result()[3]) == FULL | {"04.1": 0}
+        [f.result() for f in [pool.submit(time.sleep, 0.5) for _ in range(2)]]  # both have started
+        bomb = pool.submit(ran, tmp_path / "bomb", BOMB, 20)
+        time.sleep(5)
+        honest = [pool.submit(ran, tmp_path / f"honest{i}", CHILD, 60) for i in range(3)]
+        assert [h.result() for h in honest] == [b"ok"] * 3
+        assert not bomb.done() and 50 < int(bomb.result()) < 64
 
 
 @confined
