@@ -6,7 +6,12 @@ nothing: what deletes or writes does so in the folder MARK alone, memory and chi
 limit of the sandbox.
 """
 
+import contextlib
 import json
+import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import NamedTuple
 
 MARK = "/tmp/hostile-scratch"  # made by the test outside the sandbox; nobody else's
@@ -149,3 +154,77 @@ ATTACKS = [
     Attack("a tower of brackets", "accident", b"[" * 200_000, {}, "not a whole notebook"),
     attack("a tower of brackets in a cell", "accident", HEAD, A, B, C, "x = " + "(" * 5000),
 ]
+
+TOP = [  # the same before any answer is called, in a statement that one of them needs: only that one is lost
+    attack(f"{name} (top level)", kind, HEAD, A, "Q = K = V = np.ones((2, 2))\nmask = None\n",
+           "def first():\n" + "".join(f"    {line}\n" for line in code.splitlines()) + "    return 0\n\nfound = first()\n",
+           body(B, "return found"), C, due=without("04.2")) for name, kind, code, _ in IN_A]
+
+
+def told(attack, folder, grade) -> dict:
+    """One line of the table: what an attack is due, what it is given, what it harmed, what its writer hears, seconds."""
+    mark, begun, tempfile.tempdir = Path(MARK), time.monotonic(), str(folder)
+    mark.mkdir(exist_ok=True)
+    (mark / "keep").write_text("a file of the course")
+    try:
+        found, graded = grade(folder, attack.data, attack.suffix)
+    finally:
+        tempfile.tempdir = None
+    seconds, mine = time.monotonic() - begun, [g for g in graded if g.question in FULL]
+    left = left_over(folder)
+    whole = [p.name for p in mark.iterdir()] == ["keep"] and (mark / "keep").read_text() == "a file of the course"
+    harm = [*(["files changed"] if not whole else []), *([f"{len(left)} processes left"] if left else [])]
+    lost = next((g.text for g in mine if g.points < g.max_points), "\n".join(found.notes))
+    said = next((x.strip() for x in lost.splitlines()[1:] if x.strip() and "FAIL" not in x), lost.strip())
+    return {"name": attack.name, "due": sum(attack.due.values()) if graded else "none", "seconds": seconds,
+            "given": sum(g.points for g in mine) if graded else "none", "harm": ", ".join(harm) or "none",
+            "text": "\n".join([*found.notes, *(g.text for g in mine)]),
+            "right": {g.question: g.points for g in mine} == (attack.due if graded else {}) and not harm, "says": said}
+
+
+def left_over(folder) -> dict[str, str]:
+    """Processes that run a job of this folder; others may be grading beside this one."""
+    found = {}
+    for pid, line in processes().items():
+        if "/job/worker.py" in line:
+            with contextlib.suppress(OSError):
+                mounts = Path(f"/proc/{pid}/mountinfo").read_text()
+                if str(folder) in line + mounts:
+                    found[pid] = line
+    return found
+
+
+def processes() -> dict[str, str]:
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found[path.name] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return found
+
+
+def main(words) -> int:
+    """`python tests/hostile.py [PART OF A NAME]`: every attack, graded here and now; then an honest one."""
+    from byhand.grade.course import grading, submission
+
+    def grade(folder, data, suffix=".ipynb"):
+        path = Path(folder) / f"submission{suffix}"
+        path.write_bytes(data)
+        found = submission.read(path)
+        return found, grading.grade(found, "04", b"a key", patience=0.3) if found.status == "read" else ()
+
+    chosen = [a for a in (*ATTACKS, *TOP) if not words or words[0] in a.name]
+    print(f"{'attack':56}  due   given  harm   seconds  what its writer hears")
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        honest = attack("an honest one, after all these", "honest", HEAD, A, B, C)
+        for a in (*chosen, honest):
+            row = told(a, folder, grade)
+            bad += not row["right"]
+            print(f"{row['name'][:56]:56}  {row['due']!s:4}  {row['given']!s:5}  {row['harm']:5}  {row['seconds']:7.1f}  "
+                  f"{'' if row['right'] else 'WRONG  '}{row['says'][:90]}", flush=True)
+    print(f"{len(chosen)} attacks, {bad} not as due")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,6 @@
 # ruff: noqa: E501
 """A class graded: no submission fools or harms the grader, nothing is lost or counted twice, no grade is a silent zero."""
 
-import contextlib
 import csv
 import io
 import json
@@ -13,7 +12,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +24,7 @@ from byhand.grade.course.collect import collect
 from byhand.grade.course.store import Store
 from byhand.grade.model import make_inputs
 from byhand.grade.sets import SETS, questions_of
-from hostile import ATTACKS, FULL, HEAD, MARK, A, B, C, body, notebook
+from hostile import ATTACKS, FULL, HEAD, TOP, A, B, C, body, notebook, told
 from proofs import as_shipped
 
 HAS_SANDBOX = shutil.which("bwrap") and shutil.which("prlimit")
@@ -56,41 +54,11 @@ def graded_of(folder, data, suffix=".ipynb", **how):
 
 
 @confined
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda a: a.name)
-def test_an_attack_gets_what_it_is_due(attack, tmp_path, monkeypatch):
+@pytest.mark.parametrize("attack", [*ATTACKS, *TOP], ids=lambda a: a.name)
+def test_an_attack_gets_what_it_is_due(attack, tmp_path):
     """Its untouched questions keep their points, it harms nothing, and leaves no process behind."""
-    mark = Path(MARK)
-    mark.mkdir(exist_ok=True)
-    (mark / "keep").write_text("a file of the course")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    found, graded = graded_of(tmp_path, attack.data, attack.suffix)
-    said = "\n".join([*found.notes, *(g.text for g in graded if g.question in FULL)])
-    assert points_of(graded) == (attack.due if graded else {}), said
-    assert attack.says in said
-    assert [p.name for p in mark.iterdir()] == ["keep"] and (mark / "keep").read_text() == "a file of the course"
-    assert not left_over(tmp_path)
-
-
-def left_over(folder):
-    """Processes that run a job of this folder; other tests, and other people, may be grading beside this one."""
-    found = {}
-    for pid, line in processes().items():
-        if "/job/worker.py" in line:
-            with contextlib.suppress(OSError):
-                mounts = Path(f"/proc/{pid}/mountinfo").read_text()
-                if str(folder) in line + mounts:
-                    found[pid] = line
-    return found
-
-
-def processes():
-    found = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            found[path.name] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            pass
-    return found
+    row = told(attack, tmp_path, graded_of)
+    assert row["right"] and attack.says in row["text"], row
 
 
 def test_the_attacks_are_many_and_of_every_kind():

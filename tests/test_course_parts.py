@@ -1,13 +1,19 @@
 # ruff: noqa: E501
 """What leaves a gradebook, and what it keeps: each promise is a check, and wrong versions of the modules must fail it."""
 
+import csv
+import hashlib
 import html.parser
+import io
 import json
 import re
+import sqlite3
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import jsonschema
 import numpy as np
 import pytest
 from browser import accessibility, browser, faults, visitor
@@ -242,6 +248,144 @@ def luminance(colour):
     return sum(w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
 
 
+# What is kept
+
+
+def graded_as(points, text="text", pictures=(), question="04.1"):
+    return grading.Graded(question, "graded", points, 3, text, ("no scale",), pictures)
+
+
+def check_store(m, tmp_path):
+    """The last submission and the last applied round count; a grade by hand stays; no grade is no zero; nothing is changed or lost."""
+    with m.store.Store(tmp_path) as s:
+        assert s.receive("ann", "a", "0" * 64, ".ipynb", b"x") and not s.receive("ann", "a", "0" * 64, ".ipynb", b"x")
+        assert s.receive("ben", "a", "0" * 64, ".ipynb", b"x") and [r["student"] for r in s.waiting(1)] == ["ann", "ben"]
+        assert s.keep(1, 1, "graded", "sandbox", "", 0.1, [graded_as(2, pictures=({"case": "values"},))])
+        assert not s.keep(1, 1, "graded", "sandbox", "", 0.1, [graded_as(0)]) and [r["student"] for r in s.waiting(1)] == ["ben"]
+        assert s.pictures("ann") == {"04.1": [{"case": "values"}]} and s.pictures("ben") == {}
+        assert s.submission("ann").read_bytes() == b"x" and s.submission("zoe") is None
+        s.override("ann", "04.1", 1, "seen")
+        s.override("ann", "04.1", 0, "seen again")
+        assert [(r.student, r.status, r.points) for r in s.rows(3, ["zoe"])] == [("ann", "graded", 0), ("ben", "waiting", None), ("zoe", "not submitted", None)]
+        s.override("ann", "04.1", 2.5, "at last")
+        number = s.new_round("mended")
+        assert s.keep(1, number, "graded", "sandbox", "", 0.1, [graded_as(3, pictures=({"case": "mask"},))]) and s.last_applied() == 1
+        assert s.pictures("ann") == {"04.1": [{"case": "values"}]} and [p["automatic"] for p in s.points()] == [2]
+        s.apply(number)
+        assert s.pictures("ann") == {"04.1": [{"case": "mask"}]} and [(p["automatic"], p["given"]) for p in s.points()] == [(3, 2.5)]
+        assert s.last_applied() == number and [r.points for r in s.rows(3)][:1] == [2.5]
+        assert s.receive("ann", "b", "1" * 64, ".ipynb", b"y") and [(r.status, r.points) for r in s.rows(3)][0] == ("waiting", None)
+        assert s.pictures("ann") == {} and [r["sha256"][0] for r in s.waiting(number)] == ["1", "0"]
+        s.keep(3, number, "error", "sandbox", "disk full", 0.1, [])
+        assert [(r.status, r.points, r.note) for r in s.rows(3)][0] == ("error", None, "disk full")
+        assert [r["student"] for r in s.waiting(1)] == ["ann", "ben"] and [r["student"] for r in s.waiting(number)] == ["ben"]
+        for table in ("submission", "round", "applied", "attempt", "result", "override", "picture"):
+            for line in (f"DELETE FROM {table}", f"UPDATE {table} SET rowid = rowid + 100"):
+                with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
+                    s.db.execute(line)
+        with pytest.raises(RuntimeError), s.whole():
+            s.override("ben", "04.1", 3, "half of it")
+            raise RuntimeError
+        assert s.db.execute("SELECT count(*) FROM override").fetchone()[0] == 3
+        copies = {s.backup() for _ in range(12)}
+        assert len(copies) == 12 and len(list((tmp_path / "backup").iterdir())) == 10
+        copy = sqlite3.connect(max(copies))
+        assert copy.execute("SELECT count(*) FROM result").fetchone()[0] == 2
+        copy.close()
+
+
+class Shelf:
+    """Of a store what `collect` uses."""
+
+    def __init__(self):
+        self.rows, self.db = [], self
+
+    def receive(self, student, name, sha, suffix, data):
+        self.rows.append((student, name, sha, suffix, data))
+        return len({r[2] for r in self.rows if r[0] == student}) == sum(r[0] == student for r in self.rows)
+
+    def execute(self, line):
+        return [(r[0],) for r in self.rows]
+
+
+def check_collect(m, tmp_path):
+    """Names of platforms, lateness and order; a roster; links, bombs and what is no notebook."""
+    link = zipfile.ZipInfo("evelink_9_99_x.ipynb")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "in.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in {"exampleann_1_900_lab.ipynb": b"new", "exampleann_LATE_1_80_lab.ipynb": b"old", "stranger_7_81_lab.ipynb": b"x", "ben_2_82_lab.pdf": b"x",
+                           "Carl Case_3_assignsubmission_file_/lab.ipynb": b"c", "__MACOSX/dora_4_83_lab.ipynb": b"", "dora_4_84_lab.ipynb": bytes(20 << 20)}.items():
+            file.writestr(name, data)
+        file.writestr(link, "/etc/passwd")
+    (tmp_path / "roster.csv").write_text("\ufeffname,student\nAnn,1\nBen,2\n\"Case, Carl\",3\nDora,4\nEve,9\n,\n", encoding="utf-8")
+    names = m.collect.names_of(tmp_path / "roster.csv")
+    assert names == {"1": "Ann", "2": "Ben", "3": "Case, Carl", "4": "Dora", "9": "Eve"} and m.collect.roster_of(tmp_path / "roster.csv") == list(names)
+    shelf = Shelf()
+    found = m.collect.collect(shelf, tmp_path / "in.zip", list(names))
+    assert [r[4] for r in shelf.rows if r[0] == "1"] == [b"old", b"new"]  # the last one received counts
+    assert sorted(found.kept) == ["1", "1", "3", "4"] and (found.missing, found.strangers, found.late) == (["2", "9"], ["7"], ["1"])
+    assert found.several == {"1": ["exampleann_LATE_1_80_lab.ipynb", "exampleann_1_900_lab.ipynb"]} and found.refused == ["evelink_9_99_x.ipynb: a link"]
+    assert max(len(r[4]) for r in shelf.rows) == (5 << 20) + 1 and {r[3] for r in shelf.rows} == {".ipynb"}
+    assert all(r[2] == hashlib.sha256(r[4]).hexdigest() for r in shelf.rows)
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(ValueError, match="has no rows"):
+        m.collect.roster_of(tmp_path / "empty.csv")
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    with pytest.raises(ValueError, match="is no zip file"):
+        m.collect.collect(shelf, tmp_path / "bad.zip")
+
+
+# What leaves, as the platforms read it
+
+
+CALLED = {"0042": "Müller, Jörg", "7": 'Jo "Jay" Park', "=1+1": "=HYPERLINK(1)", "-5": "@SUM(A1)", "9": "\t+1", "zoe": ""}
+FIELDS = {  # of results.json, as Gradescope documents them; nothing else is read
+    "type": "object", "additionalProperties": False, "required": ["tests"],
+    "properties": {
+        "score": {"type": "number", "minimum": 0}, "execution_time": {"type": "number"}, "output": {"type": "string"},
+        "visibility": {"enum": ["hidden", "after_due_date", "after_published", "visible"]},
+        "stdout_visibility": {"enum": ["hidden", "after_due_date", "after_published", "visible"]},
+        "tests": {"type": "array", "items": {
+            "type": "object", "additionalProperties": False, "required": ["score", "max_score", "name"],
+            "properties": {
+                "score": {"type": "number", "minimum": 0}, "max_score": {"type": "number", "minimum": 0}, "status": {"enum": ["passed", "failed"]},
+                "name": {"type": "string", "minLength": 1}, "number": {"type": "string"}, "output": {"type": "string"},
+                "output_format": {"enum": ["text", "html", "simple_format", "md", "ansi"]}, "tags": {"type": "array"},
+                "visibility": {"enum": ["hidden", "after_due_date", "after_published", "visible"]}}}}}}
+
+
+def check_export(m, tmp_path):
+    """Read back by the readers of each format: no grade is an empty field, names are whole, no field is a formula, ids are text."""
+    states = [("graded", 3.5), ("graded", 0), ("unreadable", None), ("graded", 2), ("error", None), ("not submitted", None)]
+    rows = [store.Row(student, status, points, 5, "=1+1\r\nline" if points is None else "") for student, (status, points) in zip(CALLED, states, strict=True)]
+    questions = questions_of("04")[:2]
+    points = [point(q.id, 2, q.points, given, "ok", "graded") | {"student": "0042"} for q, given in zip(questions, (None, 1.5), strict=True)]
+    tables = {kind: list(csv.DictReader(io.StringIO(m.export.table(rows, [*points, points[0] | {"student": "=1+1"}], questions, "Exercises 4", kind, CALLED), newline=""), strict=True)) for kind in ("csv", "canvas", "moodle")}
+    assert tables["canvas"][0]["Student"].strip() == "Points Possible" and tables["canvas"].pop(0)["Exercises 4"] == "5"
+    for kind, score, name in (("csv", "points", "name"), ("canvas", "Exercises 4", "Student"), ("moodle", "Grade", "Full name")):
+        found = tables[kind]
+        assert [r[score] for r in found] == ["3.5", "0", "", "2", "", ""], kind
+        assert [r[name] for r in found][:2] == ["Müller, Jörg", 'Jo "Jay" Park'] and None not in found[0] and None not in found[0].values()
+        assert not [x for r in found for x in r.values() if x[:1] in ("=", "+", "-", "@", "\t", "\r") or "\n" in x or "\r" in x], kind
+    assert [r["student"] for r in tables["csv"]][:2] == [r["ID number"] for r in tables["moodle"]][:2] == [r["SIS Login ID"] for r in tables["canvas"]][:2] == ["0042", "7"]
+    assert [r["ID"] for r in tables["canvas"]] == ["0042", "7", "", "", "9", ""] and tables["moodle"][0]["Identifier"] == "Participant 0042"
+    assert list(tables["canvas"][0]) == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Exercises 4"]
+    assert {"Identifier", "Status", "Grade", "Maximum Grade", "Feedback comments"} <= set(tables["moodle"][0])
+    for kind, column in (("csv", "status"), ("moodle", "Status")):
+        assert [r[column] for r in tables[kind]] == [status for status, _ in states]
+    assert tables["csv"][0]["04.2"] == "1.5" and tables["csv"][2]["04.1"] == ""
+    assert "name" not in m.export.table(rows, points, questions, "E", "csv").splitlines()[0]
+    read = json.loads(m.export.gradescope(rows[0], points, questions))
+    jsonschema.validate(read, FIELDS)
+    assert read["score"] == 3.5 == sum(t["score"] for t in read["tests"]) and [t["number"] for t in read["tests"]] == ["04.1", "04.2"]
+    for r in rows:
+        if r.points is None:
+            with pytest.raises(ValueError, match=re.escape(f"{r.student} is {r.status}, expected a grade")):
+                m.export.gradescope(r, [], questions)
+    names = [m.export.file_name(x) for x in ("ann", "a b", "a_b", "a-b", "a.b", "../x", "/etc", "", "ä", "x" * 90, "x" * 91)]
+    assert len(set(names)) == len(names) and names[0] == "ann" and not [x for x in names if not x or "/" in x or x.startswith(".") or len(x) > 100]
+
+
 CHECKS = {name.removeprefix("check_"): value for name, value in dict(globals()).items() if name.startswith("check_")}
 WRONG = [  # part, the check that must fail, and the edit
     ("hidden", "hidden", "text = WORDS.get(verdict.kind, verdict.text)", "text = verdict.text"),
@@ -278,6 +422,49 @@ WRONG = [  # part, the check that must fail, and the edit
     ("drawing", "pictures", 'if p["differs"][i] and', 'if'),
     ("drawing", "pictures", 'place.append(i + start)', 'place.append(i)'),
     ("drawing", "pictures", 'return "#000" if light > 0.179', 'return "#000" if light > 0.5'),
+    ("store", "store", "INSERT OR IGNORE INTO submission", "INSERT INTO submission"),
+    ("store", "store", "SELECT max(id) FROM submission WHERE student", "SELECT min(id) FROM submission WHERE student"),
+    ("store", "store", "SELECT max(b.round) FROM attempt b JOIN applied p ON p.round = b.round", "SELECT max(b.round) FROM attempt b"),
+    ("store", "store", "SELECT max(b.round) FROM attempt b JOIN applied", "SELECT min(b.round) FROM attempt b JOIN applied"),
+    ("store", "store", "ORDER BY o.id DESC LIMIT 1", "ORDER BY o.id LIMIT 1"),
+    ("store", "store", 'return p["automatic"] if p["given"] is None else p["given"]', 'return p["given"] or p["automatic"]'),
+    ("store", "store", 'for what in ("UPDATE", "DELETE"):', 'for what in ("UPDATE",):'),
+    ("store", "store", 'for what in ("UPDATE", "DELETE"):', 'for what in ("DELETE",):'),
+    ("store", "store", '"result", "override", "picture")', '"result", "override")'),
+    ("store", "store", 'self.db.execute("ROLLBACK")', 'self.db.execute("COMMIT")'),
+    ("store", "store", 'self.db.execute("VACUUM INTO ?", (str(path),))', "path.touch()"),
+    ("store", "store", 'Row(row[0], "waiting", None,', 'Row(row[0], "waiting", 0,'),
+    ("store", "store", 'Row(name, "not submitted", None,', 'Row(name, "not submitted", 0,'),
+    ("store", "store", 'if row["status"] == "graded" else None', 'if row["status"] == "graded" else 0'),
+    ("store", "store", "if found.rowcount != 1:\n                return False", "if found.rowcount != 1:\n                pass"),
+    ("store", "store", "WHERE submission = l.id \"\n                               \"AND round = ?)", "WHERE submission = l.id \"\n                               \"AND round >= ?)"),
+    ("store", "store", "for g in graded if g.pictures", "for g in graded[:0]"),
+    ("collect", "collect", "key=lambda info: _order(info.filename)", "key=lambda info: info.filename"),
+    ("collect", "collect", 'return int(canvas["file"]) if canvas', 'return -int(canvas["file"]) if canvas'),
+    ("collect", "collect", "(?P<late>LATE_)?", "(?P<late>late_)?"),
+    ("collect", "collect", "if stat.S_ISLNK(info.external_attr >> 16):", "if False:"),
+    ("collect", "collect", 'yield info.filename, file.read(LARGEST + 1)', 'yield info.filename, file.read()'),
+    ("collect", "collect", 'or "__MACOSX" in info.filename', ""),
+    ("collect", "collect", "not in SUFFIXES or", "in () or"),
+    ("collect", "collect", "found.strangers.append(student)\n                continue", "found.strangers.append(student)"),
+    ("collect", "collect", "found.missing = [name for name in roster if name not in there]", "found.missing = []"),
+    ("collect", "collect", 'encoding="utf-8-sig"', 'encoding="utf-8"'),
+    ("collect", "collect", "if moodle := MOODLE.match(name):", "if False:"),
+    ("collect", "collect", "hashlib.sha256(data)", "hashlib.sha256(name.encode())"),
+    ("collect", "collect", "except zipfile.BadZipFile:", "except KeyError:"),
+    ("export", "export", 'return "" if x is None else f"{x:g}"', 'return f"{x or 0:g}"'),
+    ("export", "export", 'return "" if x is None else f"{x:g}"', 'return f"{x:g}" if x else ""'),
+    ("export", "export", 'text = " ".join(text.split())', "pass"),
+    ("export", "export", '("=", "+", "-", "@", "＝"', '("+", "-", "@", "＝"'),
+    ("export", "export", '"@", "＝"', '"＝"'),
+    ("export", "export", "name or student, row.student if", "name or student, int(row.student) if"),
+    ("export", "export", "[student, *([name] if called else []), row.status,", "[student, *([name] if called else []), 'graded',"),
+    ("export", "export", "name, student, row.status, got, most,", "name, student, row.status, got or 0, most,"),
+    ("export", "export", "if row.points is not None else {}", ""),
+    ("export", "export", "    if row.points is None:\n        raise", "    if False:\n        raise"),
+    ("export", "export", '"score": earned(p)', '"score": p["automatic"]'),
+    ("export", "export", '"output_format": "text"', '"output_format": "plain"'),
+    ("export", "export", "return plain if plain and plain == student else", "return plain if plain else"),
 ]
 
 
@@ -288,8 +475,9 @@ def test_it_holds(name, tmp_path):
 
 @pytest.mark.parametrize("part, name, old, new", WRONG, ids=lambda x: str(x)[:40])
 def test_a_wrong_version_is_caught(part, name, old, new, tmp_path):
-    with pytest.raises((AssertionError, pytest.fail.Exception, KeyError, IndexError, TypeError, ValueError)):
-        CHECKS[name](changed(part, old, new), tmp_path)
+    edited = changed(part, old, new)
+    with pytest.raises((AssertionError, pytest.fail.Exception, LookupError, TypeError, ValueError, sqlite3.Error, zipfile.BadZipFile, jsonschema.ValidationError)):
+        CHECKS[name](edited, tmp_path)
 
 
 def test_what_is_graded_is_discreet():

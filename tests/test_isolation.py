@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from byhand.grade.course import batch, cli, doctor, grading, isolation, keeper, sandbox
 from byhand.grade.course.store import Store
-from hostile import ATTACKS, FULL, HEAD, A, B, C, notebook
-from test_course import BATCH, KEY, confined, graded_of, plain, points_of, processes  # noqa: F401
+from hostile import ATTACKS, FULL, HEAD, A, B, C, notebook, processes
+from test_course import BATCH, KEY, confined, graded_of, plain, points_of  # noqa: F401
 
 LIBRARY = Path(grading.__file__).parents[3]
 FORGERIES = [a for a in ATTACKS if a.kind == "forgery"]

@@ -8,6 +8,7 @@
 """
 
 import argparse
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,7 +18,7 @@ from byhand.io.files import write_whole
 from ..selfcheck import selfcheck
 from ..sets import SETS, questions_of
 from . import batch, doctor, export, feedback, isolation, standing
-from .collect import collect, roster_of
+from .collect import collect, names_of, roster_of
 from .sandbox import SandboxError
 from .store import Store
 from .submission import read
@@ -62,8 +63,9 @@ def run_collect(a) -> int:
     say(f"{len(found.kept)} new, {len(found.known)} known, {len(found.missing)} missing, "
         f"{len(found.strangers)} not on the roster, {len(found.refused)} refused")
     for name, listed in (("missing", found.missing), ("not on the roster", found.strangers),
-                         ("refused", found.refused)):
+                         ("refused", found.refused), ("late", found.late)):
         say(*(f"  {name}: {x}" for x in listed))
+    say(*(f"  {len(files)} files: {student}; the last counts, {files[-1]}" for student, files in found.several.items()))
     say(f"Next: byhand-grade grade {a.set}")
     return GOOD
 
@@ -186,9 +188,10 @@ def run_export(a) -> int:
                 made += 1
         say(f"{made} files results.json in {folder}")
         return GOOD
-    text = export.table(rows, points, questions, TITLES[a.set], a.format)
+    text = export.table(rows, points, questions, TITLES[a.set], a.format, _names(a))
     if a.to:
         write_whole(a.to, text.encode())
+        say(f"{len(rows)} students in {a.to}, {sum(r.points is None for r in rows)} of them without a grade")
     else:
         sys.stdout.write(text)
     return GOOD
@@ -200,11 +203,11 @@ def run_feedback(a) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with Store(a.store / a.set) as store:
         rows = [row for row in store.rows(most) if row.status not in ("waiting", "not submitted")]
-        book = feedback.built_book(folder) if a.book is None else a.book
+        book, names = feedback.built_book(folder) if a.book is None else a.book, _names(a)
         for row in rows:
             cells = read(store.submission(row.student)).cells
             page = feedback.page(row, store.points(row.student), questions, TITLES[a.set],
-                                 store.pictures(row.student), cells, book)
+                                 store.pictures(row.student), cells, book, names.get(row.student, ""))
             write_whole(folder / f"{export.file_name(row.student)}.html", page.encode())
     say(f"{len(rows)} pages in {folder}")
     if not book:
@@ -255,6 +258,16 @@ def run_bundle(a) -> int:
     return GOOD
 
 
+def run_sample(a) -> int:
+    """A class to practise with."""
+    from . import sample
+
+    names = sample.write(a.folder, a.students, a.seed)
+    say(f"{', '.join(names)} in {a.folder}",
+        f"Next: byhand-grade collect 04 {a.folder}/canvas.zip --roster {a.folder}/roster.csv")
+    return GOOD
+
+
 def run_selfcheck(a) -> int:
     problems = [problem for set_id in ([a.set] if a.set else SETS) for problem in selfcheck(set_id)]
     say(*problems, f"{len(problems)} problems")
@@ -268,8 +281,13 @@ def _questions(a):
 
 
 def _roster(a) -> list[str]:
+    return list(_names(a))
+
+
+def _names(a) -> dict[str, str]:
+    """The students of the roster that was collected with, and what they are called."""
     path = a.store / a.set / "roster.csv"
-    return roster_of(path) if path.exists() else []
+    return names_of(path) if path.exists() else {}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -326,6 +344,10 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("sets", nargs="+", choices=SETS, metavar="SET", help=f"any of {', '.join(SETS)}")
     sub.add_argument("--out", type=Path, required=True, help="a new folder, or a name that ends in .zip")
     sub.add_argument("--book", default="", metavar="URL", help="where the chapters are, for links; else they are words")
+    sub = command("sample", run_sample, "a made-up class to practise with, of set 04", "sample class", False)
+    sub.add_argument("folder", type=Path)
+    sub.add_argument("--students", type=int, default=30, help="8 to 30 (default: 30)")
+    sub.add_argument("--seed", type=int, default=0)
     sub = command("selfcheck", run_selfcheck, "prove the questions themselves", "selfcheck", False)
     sub.add_argument("set", nargs="?", choices=SETS, default=None)
     return top
@@ -336,6 +358,9 @@ def main(arguments: list[str] | None = None) -> int:
     a = parser().parse_args(arguments)
     try:
         return a.function(a)
+    except BrokenPipeError:  # who reads has read enough, as `| head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GOOD
     except (SandboxError, ValueError, FileNotFoundError, ModuleNotFoundError) as error:
         print(f"byhand-grade: {error}", file=sys.stderr)
         return WRONG

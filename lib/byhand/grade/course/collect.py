@@ -11,7 +11,8 @@ from pathlib import Path
 from .submission import LARGEST
 
 MOODLE = re.compile(r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_file_?/?")  # Moodle: Ann Example_1234_assignsub…
-CANVAS = re.compile(r"^(?P<name>[a-z0-9-]+?)_(?:LATE_)?(?P<id>\d+)_\d+_")  # Canvas: exampleann_1234_5678_lab.ipynb
+CANVAS = re.compile(  # Canvas: exampleann_1234_5678_lab.ipynb
+    r"^(?P<name>[a-z0-9-]+?)_(?P<late>LATE_)?(?P<id>\d+)_(?P<file>\d+)_")
 SUFFIXES = (".ipynb", ".py")
 
 
@@ -22,18 +23,25 @@ class Collected:
     strangers: list[str] = field(default_factory=list)  # not on the roster
     refused: list[str] = field(default_factory=list)  # file: why
     missing: list[str] = field(default_factory=list)  # on the roster, nothing handed in
+    late: list[str] = field(default_factory=list)  # the platform says so
+    several: dict[str, list[str]] = field(default_factory=dict)  # files of a student, the last of which counts
 
 
 def roster_of(path: str | Path | None) -> list[str]:
     """The column `student` (or `id`, or the first) of a CSV file."""
+    return list(names_of(path))
+
+
+def names_of(path: str | Path | None) -> dict[str, str]:
+    """The students of a roster; what they are called, where it has a column `name`."""
     if path is None:
-        return []
+        return {}
     with Path(path).open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     if not rows:
         raise ValueError(f"collect: {path} has no rows, expected a header and a student a line")
     column = next((name for name in ("student", "id") if name in rows[0]), next(iter(rows[0])))
-    return [row[column].strip() for row in rows if (row[column] or "").strip()]
+    return {row[column].strip(): (row.get("name") or "").strip() for row in rows if (row[column] or "").strip()}
 
 
 def collect(store, source: str | Path, roster=()) -> Collected:
@@ -49,12 +57,22 @@ def collect(store, source: str | Path, roster=()) -> Collected:
                 found.strangers.append(student)
                 continue
             student = names[_plain(student)]
+        if (canvas := CANVAS.match(name.rsplit("/", 1)[-1])) and canvas["late"]:
+            found.late.append(student)
+        found.several.setdefault(student, []).append(name)
         sha = hashlib.sha256(data).hexdigest()
         new = store.receive(student, name, sha, Path(name).suffix, data)
         (found.kept if new else found.known).append(student)
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
+    found.several = {student: files for student, files in found.several.items() if len(files) > 1}
     found.missing = [name for name in roster if name not in there]
     return found
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Canvas numbers files as they come in; elsewhere names are all there is."""
+    canvas = CANVAS.match(name.rsplit("/", 1)[-1])
+    return int(canvas["file"]) if canvas else 0, name
 
 
 def _plain(name: str) -> str:
@@ -71,7 +89,7 @@ def _student(name: str) -> str:
 
 
 def _of_folder(source, found):
-    paths = [source] if source.is_file() else sorted(source.rglob("*"))
+    paths = [source] if source.is_file() else sorted(source.rglob("*"), key=lambda p: _order(str(p)))
     for path in paths:
         name = path.name if path == source else path.relative_to(source).as_posix()
         if path.is_symlink():
@@ -87,7 +105,7 @@ def _of_zip(source, found):
     except zipfile.BadZipFile:
         raise ValueError(f"collect: {source} is no zip file") from None
     with archive:
-        for info in sorted(archive.infolist(), key=lambda info: info.filename):
+        for info in sorted(archive.infolist(), key=lambda info: _order(info.filename)):
             if info.is_dir() or Path(info.filename).suffix not in SUFFIXES or "__MACOSX" in info.filename:
                 continue
             if stat.S_ISLNK(info.external_attr >> 16):

@@ -14,41 +14,43 @@ OPEN = ("waiting", "error")  # what must be settled before grades leave
 def file_name(student: str) -> str:
     """A student's name as the name of a file: two students never share one, and none leads out of a folder."""
     plain = "".join(c if c.isalnum() or c in "-_@" else "_" for c in student)[:60]
-    return plain if plain == student else f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
+    return plain if plain and plain == student else f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
 
 
-def table(rows, points, questions, title: str, kind: str) -> str:
-    """One line a student. An empty field is no grade; it is never a zero."""
+def table(rows, points, questions, title: str, kind: str, names=None) -> str:
+    """One line a student. An empty field is no grade; it is never a zero. `names` says what students are called."""
     def number(x):
         return "" if x is None else f"{x:g}"
 
     def safe(text):  # a spreadsheet would take it for a formula
-        return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text.replace("\n", " ")
+        text = " ".join(text.split())
+        return f"'{text}" if text.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text
 
-    of = {}
+    of, names = {}, names or {}
     for p in points:
         of.setdefault(p["student"], {})[p["question"]] = earned(p)
     out = io.StringIO(newline="")
     write = csv.writer(out)
-    most = sum(q.points for q in questions)
+    most = number(sum(q.points for q in questions))
+    called = ["name"] if any(names.values()) else []
+    heads = {"canvas": ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title],
+             "moodle": ["Identifier", "Full name", "ID number", "Status", "Grade", "Maximum Grade",
+                        "Last modified (grade)", "Feedback comments"],  # without that date Moodle refuses the file
+             "csv": ["student", *called, "status", "points", "max_points", *(q.id for q in questions),
+                     "isolation", "note"]}
+    write.writerow(heads[kind])
     if kind == "canvas":
-        write.writerow(["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title])
-        write.writerow(["    Points Possible", "", "", "", "", number(most)])
-        for row in rows:
-            write.writerow([safe(row.student), row.student if row.student.isdigit() else "", "", safe(row.student), "",
-                            number(row.points)])
-    elif kind == "moodle":
-        write.writerow(["Identifier", "ID number", "Status", "Grade", "Maximum Grade", "Last modified (grade)",
-                        "Feedback comments"])  # without that column of a date Moodle refuses the whole file
-        for row in rows:
+        write.writerow(["    Points Possible", "", "", "", "", most])
+    for row in rows:
+        student, name, got = safe(row.student), safe(names.get(row.student, "")), number(row.points)
+        if kind == "canvas":
+            write.writerow([name or student, row.student if row.student.isdigit() else "", "", student, "", got])
+        elif kind == "moodle":
             note = safe(row.note) if row.tier in ("", "sandbox") else f"[{row.tier}] {safe(row.note)}".strip()
-            write.writerow([f"Participant {row.student}", safe(row.student), row.status, number(row.points),
-                            number(most), "", note])
-    else:
-        write.writerow(["student", "status", "points", "max_points", *(q.id for q in questions), "isolation", "note"])
-        for row in rows:
+            write.writerow([f"Participant {row.student}", name, student, row.status, got, most, "", note])
+        else:
             mine = of.get(row.student, {}) if row.points is not None else {}
-            write.writerow([safe(row.student), row.status, number(row.points), number(most),
+            write.writerow([student, *([name] if called else []), row.status, got, most,
                             *(number(mine.get(q.id)) for q in questions), row.tier, safe(row.note)])
     return out.getvalue()
 
