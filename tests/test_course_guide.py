@@ -52,7 +52,7 @@ def test_the_guide_runs_as_it_is_printed(tmp_path):
         said[line] = done.stdout
     told = "\n".join(said.values())
     assert "8 new" not in told and "9 new, 0 known, 0 missing, 1 not on the roster" in told and "2 files: 1006" in told
-    assert "7 graded, 1 unreadable" in told and re.search(r"1  04\.1  no scale", told)
+    assert "7 graded, 1 unreadable" in told and re.search(r"1 of 7  04\.1  no scale", told)
     changes = said[next(line for line in said if "--because" in line)]
     assert changes.splitlines()[1:3] == ["  1002: 14 -> 15", "1 of 8 change"]
     assert sorted(reports) == [f"{n}.html" for n in range(1001, 1009)] and "given by your instructor" in reports["1001.html"]

@@ -260,7 +260,7 @@ def check_store(m, tmp_path):
     with m.store.Store(tmp_path) as s:
         assert s.receive("ann", "a", "0" * 64, ".ipynb", b"x") and not s.receive("ann", "a", "0" * 64, ".ipynb", b"x")
         assert s.receive("ben", "a", "0" * 64, ".ipynb", b"x") and [r["student"] for r in s.waiting(1)] == ["ann", "ben"]
-        assert s.keep(1, 1, "graded", "sandbox", "", 0.1, [graded_as(2, pictures=({"case": "values"},))])
+        assert s.keep(1, 1, "graded", "sandbox", "", 0.1, [replace(graded_as(2, pictures=({"case": "values"},)), lent=("04.2",))])
         assert not s.keep(1, 1, "graded", "sandbox", "", 0.1, [graded_as(0)]) and [r["student"] for r in s.waiting(1)] == ["ben"]
         assert s.pictures("ann") == {"04.1": [{"case": "values"}]} and s.pictures("ben") == {}
         assert s.submission("ann").read_bytes() == b"x" and s.submission("zoe") is None
@@ -279,7 +279,7 @@ def check_store(m, tmp_path):
         s.keep(3, number, "error", "sandbox", "disk full", 0.1, [])
         assert [(r.status, r.points, r.note) for r in s.rows(3)][0] == ("error", None, "disk full")
         assert [r["student"] for r in s.waiting(1)] == ["ann", "ben"] and [r["student"] for r in s.waiting(number)] == ["ben"]
-        for table in ("submission", "round", "applied", "attempt", "result", "override", "picture"):
+        for table in ("submission", "round", "applied", "attempt", "result", "override", "picture", "lent"):
             for line in (f"DELETE FROM {table}", f"UPDATE {table} SET rowid = rowid + 100"):
                 with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
                     s.db.execute(line)
@@ -430,7 +430,8 @@ WRONG = [  # part, the check that must fail, and the edit
     ("store", "store", 'return p["automatic"] if p["given"] is None else p["given"]', 'return p["given"] or p["automatic"]'),
     ("store", "store", 'for what in ("UPDATE", "DELETE"):', 'for what in ("UPDATE",):'),
     ("store", "store", 'for what in ("UPDATE", "DELETE"):', 'for what in ("DELETE",):'),
-    ("store", "store", '"result", "override", "picture")', '"result", "override")'),
+    ("store", "store", '"override", "picture", "lent")', '"override", "lent")'),
+    ("store", "store", '"override", "picture", "lent")', '"override", "picture")'),
     ("store", "store", 'self.db.execute("ROLLBACK")', 'self.db.execute("COMMIT")'),
     ("store", "store", 'self.db.execute("VACUUM INTO ?", (str(path),))', "path.touch()"),
     ("store", "store", 'Row(row[0], "waiting", None,', 'Row(row[0], "waiting", 0,'),
