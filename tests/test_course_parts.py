@@ -344,7 +344,7 @@ FIELDS = {  # of results.json, as Gradescope documents them; nothing else is rea
     "properties": {
         "score": {"type": "number", "minimum": 0}, "execution_time": {"type": "number"}, "output": {"type": "string"},
         "visibility": {"enum": ["hidden", "after_due_date", "after_published", "visible"]},
-        "stdout_visibility": {"enum": ["hidden", "after_due_date", "after_published", "visible"]},
+        "stdout_visibility": {"enum": ["hidden", "after_due_date", "after_published", "visible"]}, "extra_data": {"type": "object"},
         "tests": {"type": "array", "items": {
             "type": "object", "additionalProperties": False, "required": ["score", "max_score", "name"],
             "properties": {
