@@ -155,6 +155,7 @@ BROKEN_SETS = {
     "3 points for 40 minutes": dict(minutes=40),
     "section is '9'": dict(section="9"),
     "only the last hint may have code": dict(hints=("one", "np.sum(X)", "three")),
+    "two mutants have one name": dict(mutants=(*TOY.mutants, TOY.mutants[0])),
     "no clause of the statement": dict(clauses=()),
     "no clause is tied to the public case 'sum'": dict(clauses=TOY.clauses[:1]),
     "tied to 'more', which is no public case": dict(clauses=(*TOY.clauses, ("twice X", "more"))),

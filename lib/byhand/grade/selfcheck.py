@@ -58,6 +58,9 @@ def _form(question):
     names = [case.name for case in question.cases]
     if len(set(names)) < len(names):
         yield "two cases have one name"
+    mistakes = [mutant.name for mutant in question.mutants]
+    if len(set(mistakes)) < len(mistakes):
+        yield "two mutants have one name"
     scored = {case.name for case in question.cases if not case.guards}
     for case in question.cases:
         if case.guards and (case.guards not in scored or case.points):

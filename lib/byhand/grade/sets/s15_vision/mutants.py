@@ -182,7 +182,11 @@ BILLS = (
            "The feed-forward layers are missing: two products with 4 d² weights, 16 m d² operations.", "9.9",
            BILL_ALL),
     Mutant("no maps of attention", _bill(maps=16),
-           "The four maps of attention are missing, 8 m d² operations.", "9.9", BILL_ALL),
+           "8 m d² operations are missing in each block. So much take the four maps of attention, and as much each of "
+           "the two layers of the feed-forward network.", "9.9", BILL_ALL),
+    Mutant("a map too few", _bill(maps=22),
+           "2 m d² operations are missing in each block, one map of attention: there are four, the one behind the "
+           "heads among them.", "9.9", BILL_ALL),
     Mutant("narrow feed-forward", _bill(maps=12),
            "The feed-forward layer is taken as d wide; its inner width is 4 d, so its two products take 16 m d².",
            "9.9", BILL_ALL),
@@ -266,14 +270,14 @@ NAMING = (
 # 15.5
 
 
-def _convolution(load, stride=None, bias=True, learns=True, padding=0, has=True):
+def _convolution(load, stride=None, bias=True, learns=True, padding=0, has=True, single=False):
     def function(W, b, patch):
         import torch
 
         f, d = W.shape
         c = f // patch**2
         conv = torch.nn.Conv2d(c, d, patch, stride=stride or patch, padding=padding and patch // 2, bias=has,
-                               dtype=W.dtype)
+                               dtype=torch.float32 if single else W.dtype)
         with torch.no_grad():
             conv.weight.copy_(load(W, patch, c, d))
             if has:
@@ -291,6 +295,11 @@ def _right(W, p, c, d):
 
 CONV = ("tokens", "grey", "colours in a batch")
 CONVOLUTIONS = (
+    Mutant("rows of W as outputs", _convolution(lambda W, p, c, d: W.reshape(d, p, p, c).permute(0, 3, 1, 2)),
+           "W is reshaped to (out, row, column, channel), and its outputs are its columns: transpose it first.", "15.1",
+           CONV),
+    Mutant("single precision", _convolution(_right, single=True),
+           "The layer is float32, torch's own choice, and digits of W are lost: hand on dtype=W.dtype.", "15.1", CONV),
     Mutant("reshape alone", _convolution(lambda W, p, c, d: W.T.reshape(d, c, p, p)),
            "The weights are reshaped to (out, channel, row, column) without moving an axis. In a row of the patches "
            "the channel is the fastest index: read W as (row, column, channel, out) first.", "15.1",
@@ -352,6 +361,10 @@ def _token_last(dy, X, token, mask):
 POOL_ALL = ("one image", "a batch", "two axes in front", "nothing real")
 SEVERAL = ("a batch", "two axes in front", "nothing real")
 POOLS = (
+    Mutant("rows not divided", _pooled(spread=lambda share, mask: np.where(mask[..., None], 1.0, 0.0) * (
+        share * (1 + mask.sum(axis=-1))[..., None])[..., None, :]),
+           "dX is dy itself in the real rows: each is one of 1 + Σ m that the mean is over, so it gets that part.",
+           "15.2", SEVERAL[:2]),
     Mutant("token not counted", _pooled(lambda mask, n: np.maximum(mask.sum(axis=-1), 1)),
            "The class token is not counted among those that the mean is over: with k real tokens it is over k + 1.",
            "15.2", POOL_ALL),
@@ -394,6 +407,15 @@ def _layers(fc=lambda H, W, c, e: H * W * c * H * W * e + H * W * e, conv=lambda
 
 LAYER_ALL = ("an image", "a larger one")
 LAYERS = (
+    Mutant("windows of one channel", _layers(conv=lambda k, c, e: (k * k + 1) * e),
+           "Each window is taken to read one channel: an output channel reads k · k numbers of all c.", "15.4",
+           ("an image", "a larger one")),
+    Mutant("biases of what comes in", _layers(conv=lambda k, c, e: k * k * c * e + c),
+           "The convolution has a bias for each channel that comes in: it has one for each that goes out.", "15.4",
+           ("an image", "a larger one")),
+    Mutant("attention over all numbers", _layers(head=lambda H, W, c, e: 3 * (H * W * c + 1) * e),
+           "The three maps read the whole image: each reads one pixel, c numbers, and all pixels share it.", "15.4",
+           ("an image", "a larger one")),
     Mutant("no biases", _layers(lambda H, W, c, e: H * W * c * H * W * e, lambda k, c, e: k * k * c * e,
                                 lambda H, W, c, e: 3 * c * e),
            "The biases are missing, in all three.", "15.4", LAYER_ALL),
@@ -506,7 +528,7 @@ BAGS = (
 
 
 def _rolled(turned=False, add=False, exchanged=False, mixed=lambda A: A.mean(axis=-3), column=False, scaled=True,
-            first=1, shares=lambda s: s, only=lambda layers: range(len(layers))):
+            first=1, shares=lambda s: s, only=lambda layers: range(len(layers)), rows=False):
     def function(layers, shares_):
         n = layers.shape[-1]
         given = shares(np.asarray(shares_, dtype=float))
@@ -514,6 +536,7 @@ def _rolled(turned=False, add=False, exchanged=False, mixed=lambda A: A.mean(axi
         for k in only(layers):
             r = 1 - given[k] if exchanged else given[k]
             step = (mixed(layers[k]) if add else (1 - r) * mixed(layers[k])) + r * np.eye(n)
+            step = step / step.sum(axis=-1, keepdims=True) if rows else step
             R = R @ step if turned else step @ R
         row = R[..., 1:, 0] if column else R[..., 0, 1:]
         return R, row / row.sum(axis=-1, keepdims=True) if scaled else row
@@ -522,6 +545,24 @@ def _rolled(turned=False, add=False, exchanged=False, mixed=lambda A: A.mean(axi
         return function(layers, shares)
 
     return called
+
+
+def _entries(layers, shares):
+    R = 1.0
+    for A, r in zip(layers, shares, strict=True):
+        R = R * ((1 - r) * A.mean(axis=-3) + r * np.eye(A.shape[-1]))
+    row = R[..., 0, 1:]
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _softened(layers, shares):
+    R, row = _rolled(scaled=False)(layers, shares)
+    return R, np.exp(row) / np.exp(row).sum(axis=-1, keepdims=True)
+
+
+def _one_sum(layers, shares):
+    R, row = _rolled(scaled=False)(layers, shares)
+    return R, row / row.sum()
 
 
 def _whole_row(layers, shares):
@@ -616,6 +657,24 @@ def _mean_of_rows(layers, shares):
 ROLL_ALL = ("three layers", "a batch", "two axes in front", "one layer")
 MORE = ("three layers", "a batch", "two axes in front")
 ROLLS = (
+    Mutant("the first layer left out", _rolled(only=lambda layers: range(1, len(layers))),
+           "The first layer is left out: R begins as the identity, and all layers are multiplied to it.", "15.6", MORE),
+    Mutant("the last layer left out", _rolled(only=lambda layers: range(len(layers) - 1)),
+           "The last layer is left out: every one of them mixes.", "15.6", MORE),
+    Mutant("largest head, scaled", _rolled(mixed=lambda A: A.max(axis=-3), rows=True),
+           "The largest weight over the heads is taken: take the mean over them, whose rows sum to one.", "15.6",
+           ROLL_ALL),
+    Mutant("heads multiplied", _rolled(mixed=lambda A: A.prod(axis=-3)),
+           "The weights of the heads are multiplied: take the mean over them.", "15.6", ROLL_ALL),
+    Mutant("entry by entry", lambda layers, shares: _entries(layers, shares),
+           "The layers are multiplied entry by entry: a row mixes rows that were mixed, which is a matrix product.",
+           "15.6", MORE),
+    Mutant("a softmax of the row", lambda layers, shares: _softened(layers, shares),
+           "The row of the class token goes through a softmax: it holds shares already, so divide by their sum.",
+           "15.6", ROLL_ALL),
+    Mutant("one sum for the batch", lambda layers, shares: _one_sum(layers, shares),
+           "The rows of all sequences are divided by one sum: each is to sum to one.", "15.6",
+           ("a batch", "two axes in front")),
     Mutant("wrong order", _rolled(turned=True),
            "The layers are multiplied in the opposite order: the first acts first on the rows, so it stands on the "
            "right.", "15.6", MORE),
@@ -811,6 +870,8 @@ def _framed(count=lambda N, w, h: (N - w) // h + 1 if N >= w else 0, left=None):
 
 FRAME_ALL = ("overlapping", "exactly filled")
 FRAMES = (
+    Mutant("less than none, and all left", _framed(lambda N, w, h: (N - w) // h + 1),
+           "There is no number of frames below zero: a sound shorter than a frame has none.", "15.8", ("too short",)),
     Mutant("every hop a frame", _framed(lambda N, w, h: -(-N // h), lambda N, w, h, n: 0),
            "A frame is begun at every hop, and the last ones reach beyond the sound; only whole frames count.", "15.8",
            ("overlapping", "exactly filled", "gaps")),

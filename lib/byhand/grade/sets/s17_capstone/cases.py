@@ -214,6 +214,24 @@ def both_gradients(inputs, dY):
     return back(gamma * dY), gamma * back(dY)
 
 
+MEANS = ("dY", "dY ∘ x̂", "γ ∘ dY", "γ ∘ dY ∘ x̂")
+
+
+def vanishing(inputs, dY):
+    """The means that vanish, where some do and some do not; none for a dY that is one of the rows, or made of one."""
+    C, g = inputs["X"] - inputs["X"].mean(), inputs["gamma"]
+    N = C / np.sqrt((C * C).mean() + 1e-5)
+    rows = np.stack([np.ones_like(g), N, g, g * N])
+    simple = np.stack([*rows, 1 / g, N / g])
+    size = np.linalg.norm(dY)
+    if size == 0 or np.count_nonzero(dY) < len(dY) - 1:
+        return []
+    if (np.abs(simple @ dY) > (1 - 1e-9) * np.linalg.norm(simple, axis=1) * size).any():
+        return []
+    gone = np.flatnonzero(np.abs(rows @ dY) < 1e-9 * np.linalg.norm(rows, axis=1) * size)
+    return [MEANS[i] for i in gone] if len(gone) < 4 else []
+
+
 def hidden_fault(inputs, arrays):
     """The gap of the two gradients, the size of dY, and whether anything goes back at all."""
     (dY,) = arrays
@@ -222,6 +240,9 @@ def hidden_fault(inputs, arrays):
     dY = dY.astype(float)
     if not np.isfinite(dY).all():
         raise WrongAnswer("dY contains nan or inf")
+    if some := vanishing(inputs, dY):
+        raise WrongAnswer(f"of the four means only {'that' if len(some) == 1 else 'those'} of {', '.join(some)} "
+                          f"{'vanishes' if len(some) == 1 else 'vanish'}")
     right, wrong = both_gradients(inputs, dY)
     return np.abs(right - wrong).max(), np.abs(dY).max(), np.int64(np.abs(right).max() > 1e-3)
 

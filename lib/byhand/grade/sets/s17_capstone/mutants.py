@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from ...model import Mutant
-from .cases import PARTS
+from .cases import MEANS, PARTS
 
 
 def _softmax(S, axis=-1):
@@ -18,13 +18,13 @@ def _softmax(S, axis=-1):
 
 def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=lambda G, N, dY: G * N, power=1,
           dg=lambda dY, N, X, g: (dY * N).sum(axis=0), center=False, outside=False, size="rms", wide=False,
-          again=False, axis=-1, late=False, plus=False, output=False):
+          again=False, axis=-1, late=False, plus=False, output=False, mix=None):
     def function(dY, X, g):
         r = {"rms": (X * X).mean(axis=-1, keepdims=True), "std": X.var(axis=-1, keepdims=True),
              "length": (X * X).sum(axis=-1, keepdims=True)}[size]
         r = np.sqrt(r + 1e-6)
         N = X / r
-        G = dY if outside else dY * gain(g)
+        G = mix(dY, g) if mix else dY if outside else dY * gain(g)
         row = N * (1 + g) if output else N
         inner = of(G, row, dY)
         inner = inner.sum(axis=axis, keepdims=True) / (X.shape[axis] if mean == "mean" else 1)
@@ -51,6 +51,27 @@ GAINS = (
         _gain(gain=lambda g: g),
         "This gives what the code with its fault gives. Slope of dX alone is wrong: which factor did dY meet on its "
         "way back, and which on its way there?",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "g added to dY",
+        _gain(mix=lambda dY, g: dY + g),
+        "g is added to dY: Y is N times 1 + g, so dY is multiplied by 1 + g, which is dY + dY ∘ g.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "gain and one added",
+        _gain(mix=lambda dY, g: dY + 1 + g),
+        "1 + g is added to dY: Y is N times 1 + g, so dY is multiplied by it.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
+        "divided by the gain",
+        _gain(mix=lambda dY, g: dY / (1 + g)),
+        "dY is divided by 1 + g: a factor of the way there is a factor of the way back.",
         "17.1",
         BACK,
     ),
@@ -1713,7 +1734,26 @@ def _of_length_one(X, gamma):
 
 BOTH_TOKENS = ("six features", "nine features", "other numbers")
 
+def _taken_off(*order):
+    """A random dY less its projections on the rows, one after the other."""
+    def of(X, g, N):
+        dY, rows = np.random.default_rng(0).normal(size=len(X)), (np.ones_like(X), N, g, g * N)
+        for i in order:
+            dY = dY - (dY @ rows[i]) / (rows[i] @ rows[i]) * rows[i]
+        return dY
+
+    return _hiding(of)
+
+
 HIDING = (
+    *(Mutant(
+        f"projections one after the other, {MEANS[order[-1]]} last",
+        _taken_off(*order),
+        "Were the four rows taken off one after the other? They are not orthogonal to each other, so taking off one "
+        "brings back a part of those before it. Take all off at once, or make the rows orthogonal first.",
+        "17.5",
+        BOTH_TOKENS,
+    ) for order in ((0, 1, 2, 3), (0, 1, 3, 2), (1, 2, 3, 0), (0, 2, 3, 1))),
     Mutant(
         "all ones",
         _hiding(lambda X, g, N: np.ones_like(X)),
@@ -1850,12 +1890,12 @@ HIDING = (
 
 
 def _detective(pick="first", order=("gap", "slopes", "labels"), names=PARTS, limit=1e-5, gap_limit=1e-6, leak=True,
-               floor=True, off=0, swapped=False, over=False, share=1.0):
+               floor=True, off=0, swapped=False, over=False, share=1.0, leak_limit=1e-6):
     def function(slopes, gap, lk, loss, low):
         wrong = np.flatnonzero(slopes > limit)
         for what in order:
             if what == "gap" and gap > gap_limit:
-                return "wiring" if not leak else "mask" if (lk > min(gap_limit, 1e-6)) != swapped else "wiring"
+                return "wiring" if not leak else "mask" if (lk > leak_limit) != swapped else "wiring"
             if what == "slopes" and len(wrong):
                 k = {"count": len(wrong) - 1, "first": wrong[0], "last": wrong[-1], "worst": int(slopes.argmax())}[pick]
                 return names[min(max(k + off, 0), 5)]
@@ -1982,6 +2022,51 @@ RECORDS = (
         "17.5",
         EVERY,
     ),
+    *(Mutant(
+        f"limit {limit:g}",
+        _detective(limit=limit),
+        "Faults of more than 1e-4 are passed over: rounding is far below. Your bound on slopes is too lax.",
+        "0.4",
+        EVERY,
+    ) for limit in (3e-3, 0.1)),
+    *(Mutant(
+        f"gap above {limit:g}",
+        _detective(gap_limit=limit),
+        "Logits of two right programs differ by rounding, up to 1e-11 here. Your bound on the gap is too strict.",
+        "0.4",
+        EVERY,
+    ) for limit in (1e-14, 1e-13, 1e-12)),
+    *(Mutant(
+        f"gap above {limit:g}",
+        _detective(gap_limit=limit),
+        "A gap of a tenth is no rounding: two programs that compute the same differ by 1e-11 at most. Your bound on "
+        "the gap is too lax.",
+        "0.4",
+        ("other numbers",),
+    ) for limit in (1.0, 1.5)),
+    *(Mutant(
+        f"leak above {limit:g}",
+        _detective(leak_limit=limit),
+        "A leak need not be large: where a later token moves an earlier place by more than rounding, the mask is "
+        "wrong. Your bound on the leak is too lax.",
+        "0.4",
+        ("thirty records",),
+    ) for limit in (1e-3,)),
+    *(Mutant(
+        f"a loss below {share:g} of the floor",
+        _detective(share=share),
+        "A loss that is only a little below the floor is impossible as well: no good model comes below it.",
+        "17.5",
+        ("thirty records",),
+    ) for share in (0.95,)),
+    *(Mutant(
+        f"a loss below {share:g} times the floor",
+        _detective(share=share),
+        "A loss just above the floor is possible, and the floor itself has no margin: only a loss below it accuses the "
+        "labels.",
+        "17.5",
+        ("thirty records",),
+    ) for share in (1.05,)),
     Mutant(
         "limit 1e-7",
         _detective(limit=1e-7),
