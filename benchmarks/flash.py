@@ -8,6 +8,7 @@ faster, so the ratio of ours to the limit says what the exponentials, the sums a
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import numpy as np
 from byhand.np._memory import keep_memory
@@ -17,12 +18,15 @@ from common import compare, interleave, machine, numpy_peak, serve, share_of_pea
 from options import extra_memory, parse, range_of, record
 
 D, BLOCK = 64, 512
-NAMES = {"tiled": "NumPy, tiles", "great": "NumPy, tiles, scores that need a maximum", "torch": "torch, fused kernel",
+NAMES = {"tiled": "NumPy, tiles", "great": "NumPy, tiles, scores that need a maximum",
+         "fused": "NumPy and fused loops, any scores",
+         "torch": "torch, fused kernel",
          "limit": "NumPy, the products alone", "naive": "NumPy, the n × n matrix"}
 # n, causal, whether the backward follows, programs; the naive form needs 3 GB at 16,384
-CASES = [(4096, False, False, "tiled torch limit naive"), (16384, False, False, "tiled great torch limit"),
-         (16384, True, False, "tiled torch limit"), (16384, True, True, "tiled torch limit")]
-TINY = [(256, True, True, "tiled great torch limit naive")]
+CASES = [(4096, False, False, "tiled fused torch limit naive"),
+         (16384, False, False, "tiled great fused torch limit"),
+         (16384, True, False, "tiled fused torch limit"), (16384, True, True, "tiled fused torch limit")]
+TINY = [(256, True, True, "tiled great fused torch limit naive")]
 
 
 def arrays(heads, n):
@@ -33,6 +37,13 @@ def arrays(heads, n):
 def tiled(Q, K, V, dO, causal, backward):
     O, cache = flash_attention_forward(Q, K, V, is_causal=causal, block=BLOCK)
     return flash_attention_backward(dO, cache)[0] if backward else O
+
+
+def fused(Q, K, V, dO, causal, backward):
+    from byhand.annex.tiles import tiled_attention_backward, tiled_attention_forward
+
+    O, cache = tiled_attention_forward(Q, K, V, causal, block=BLOCK)
+    return tiled_attention_backward(dO, cache)[0] if backward else O
 
 
 def great(Q, *rest):
@@ -82,7 +93,8 @@ def work(name, threads):
         torch.set_num_threads(threads)
         call, small, peak = of_torch(inputs, *options), of_torch(inputs[:, :, :64], *options), torch_peak
     else:
-        pool, f = ThreadPoolExecutor(threads), {"tiled": tiled, "great": great, "naive": naive, "limit": limit}[program]
+        pool = ThreadPoolExecutor(threads)
+        f = {"tiled": tiled, "fused": fused, "great": great, "naive": naive, "limit": limit}[program]
 
         def peak():
             return sum(pool.map(lambda _: numpy_peak(), range(threads)))
@@ -111,24 +123,26 @@ def main():
     for n, causal, backward, programs in TINY if args.tiny else CASES:
         kind = f"{n} {'causal' if causal else 'full'} {'backward' if backward else 'forward'}"
         workers = {f"{program} {kind}": {} if program == "torch" else {"OPENBLAS_NUM_THREADS": "1"}
-                   for program in programs.split()}
+                   for program in programs.split() if program != "fused" or find_spec("numba")}
         ready, table = interleave(__file__, workers, args.threads, steps=1, seconds=args.seconds,
                                   rounds=2 if args.tiny else 15, clock=args.clock)
-        outputs = {name: ready[name]["losses"][0] for name in workers if name.split()[0] in ("tiled", "torch", "naive")}
+        outputs = {name: ready[name]["losses"][0] for name in workers if name.split()[0] not in ("great", "limit")}
         assert np.ptp(list(outputs.values())) < 1e-4, f"last rows differ: {outputs}"
         base = f"torch {kind}"
         for name in workers:
             program = name.split()[0]
             row = {"program": NAMES[program], "n": n, "causal": causal, "backward": backward,
-                   "ms": compare(table, name), "to_torch": compare(table, name, base), "extra_MB": ready[name]["extra"],
+                   "ms": compare(table, name), "to_torch": compare(table, name, base),
+                   "to_limit": compare(table, name, f"limit {kind}"), "extra_MB": ready[name]["extra"],
                    "share_of_peak": share_of_peak(table, name, flops(args.threads, n, causal, backward))}
             rows.append(row)
             shown.append([f"{kind.replace('backward', 'forward and backward')}: {row['program']}",
-                          f"{row['ms']['median']:.0f}", range_of(row["to_torch"]), f"{row['to_torch']['best']:.2f}",
+                          f"{row['ms']['median']:.0f}", range_of(row["to_torch"]), range_of(row["to_limit"]),
+                          f"{row['to_limit']['best']:.2f}",
                           "–" if row["extra_MB"] is None else f"{row['extra_MB']:.1f}", f"{row['share_of_peak']:.0%}"])
     facts = machine(args.threads, args.clock)
     show(f"Attention, {args.threads} head(s), d 64", facts,
-         ["", "ms", "÷ torch", "best ÷ best", "extra MB", "of peak"], shown,
+         ["", "ms", "÷ torch", "÷ products", "best ÷ products", "extra MB", "of peak"], shown,
          "÷ torch: median of the rounds (quartiles). Extra MB: resident memory at a call's peak, output included.")
     record("flash", facts, args.tiny, d=D, heads=args.threads, block=BLOCK, rows=rows)
 

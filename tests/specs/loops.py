@@ -24,8 +24,6 @@ def versions(module):
     for name, loop in list(vars(python).items()):
         if hasattr(loop, "py_func"):
             setattr(python, name, loop.py_func)
-    bare = vars(module).get("exp")
-    python.exp = getattr(bare, "py_func", bare)
     return [python] if module.__file__.startswith("<") else [python, module]
 
 
@@ -47,6 +45,14 @@ def exponential(module):
         for far in (81, 300, 1e30):
             assert loops.exp(np.float32(far)) == loops.exp(np.float32(80))
             assert 0 <= loops.exp(np.float32(-far)) < 1e-34
+
+
+def maximum(module):
+    """Of the first numbers alone, whatever their signs and sizes, zeros of both signs among them."""
+    for loops in versions(module):
+        for s in (draws(37), -np.abs(draws(19)), np.float32([-1e-40, -3e38]), np.float32([-0.0, 0.0, -2]), np.float32([1e-40, 2e38, -1])):
+            for stop in range(1, len(s) + 1):
+                assert loops.largest(s.copy(), stop) == s[:stop].max()
 
 
 def softmax(module):
@@ -184,7 +190,7 @@ def nothing_has_an_annotation(module):
                 assert inspect.unwrap(loop).__doc__, name
 
 
-INVARIANTS = {"annex.loops": [exponential, softmax, softmax_back, norms, activations, cross_entropy, dropout, scatter, adamw,
+INVARIANTS = {"annex.loops": [exponential, maximum, softmax, softmax_back, norms, activations, cross_entropy, dropout, scatter, adamw,
                               nothing_has_an_annotation]}
 
 WRONG = [
@@ -193,7 +199,10 @@ WRONG = [
     M("annex.loops.exp", "invariant", "a polynomial without its last term", "(((c7 * r + c6) * r", "((c6 * r"),
     M("annex.loops.exp", "invariant", "large numbers past the largest power", "min(max(x, -FAR), FAR)", "max(x, -FAR)"),
     M("annex.loops.exp", "invariant", "small numbers past the smallest power", "min(max(x, -FAR), FAR)", "min(x, FAR)"),
-    M("annex.loops.softmax_rows", "invariant", "maximum of the first two", "range(1, stop):\n            top", "range(1, min(2, stop)):\n            top"),
+    M("annex.loops.softmax_rows", "invariant", "maximum of the first two", "largest(s, stop)", "largest(s, min(2, stop))"),
+    M("annex.loops.largest", "invariant", "all but the first", "range(stop)", "range(1, stop)"),
+    M("annex.loops.largest", "invariant", "bits of negative numbers as they are", "bits[j] ^ ((bits[j] >> np.int32(31)) & turned)", "bits[j]"),
+    M("annex.loops.largest", "invariant", "the largest not turned back", "np.int32(top ^ ((top >> np.int32(31)) & turned))", "np.int32(top)"),
     M("annex.loops.softmax_rows", "invariant", "no maximum taken off", "(s[j] - top)", "s[j]"),
     M("annex.loops.softmax_rows", "invariant", "scaled before the maximum alone", "exp(scale * (s[j] - top))", "exp(s[j] - top)"),
     M("annex.loops.softmax_rows", "invariant", "sees the next key", "i % n + 1 if n", "min(i % n + 2, n) if n"),

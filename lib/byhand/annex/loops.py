@@ -13,11 +13,12 @@ import numpy as np
 from byhand.np.block import TANH_CUBE, TANH_SCALE
 
 HAVE_NUMBA = importlib.util.find_spec("numba") is not None
-SUMS = {"reassoc", "contract", "arcp", "nsz", "nnan"}  # sums and maxima in any order, 16 numbers at a time; no NaN
+SUMS = {"reassoc", "contract", "arcp", "nsz"}  # sums in any order, 16 numbers at a time
 ZERO, HALF, ONE, THREE = (np.float32(x) for x in (0, 0.5, 1, 3))  # a Python number would make float64 of the rest
 LOG2_E = np.float32(1 / math.log(2))
 LN2 = np.float32(0.693145751953125), np.float32(1.428606765330187e-06)  # two parts: k times the first is exact
 FACTORS = tuple(np.float32(x) for x in (1 / 6, 0.041665795894, 0.0083334519073, 0.0013981999507, 0.00019875691500))
+LEAST = np.finfo(np.float32).min
 FAR = np.float32(80)  # e^-80 = 2e-35: nothing, beside a sum that has a one in it
 ONCE, CUBE = np.float32(2 * TANH_SCALE), np.float32(2 * TANH_SCALE * TANH_CUBE)
 
@@ -53,14 +54,24 @@ def exp(x):
 
 
 @compiled
+def largest(s, stop):
+    """The maximum of the first `stop` numbers, by their bits: compilers take 16 whole numbers at a time, and floats one
+    by one. As whole numbers the bits have the same order once those of a negative number, but for its sign, are turned.
+    """
+    bits, turned = s.view(np.int32), np.int32(0x7FFFFFFF)
+    top = ~turned
+    for j in range(stop):
+        top = max(top, bits[j] ^ ((bits[j] >> np.int32(31)) & turned))
+    return np.int32(top ^ ((top >> np.int32(31)) & turned)).view(np.float32)
+
+
+@compiled
 def softmax_rows(S, scale, n):
-    """Each row becomes softmax(scale · row); with n > 0, query i of each n sees its first i + 1 keys alone."""
+    """Each row becomes softmax(scale · row), scale > 0; with n > 0, query i of each n sees its first i + 1 keys."""
     for i in range(S.shape[0]):
         s = S[i]
         stop = i % n + 1 if n else len(s)
-        top = s[0]
-        for j in range(1, stop):
-            top = max(top, s[j])
+        top = largest(s, stop)
         total = ZERO
         for j in range(stop):
             s[j] = exp(scale * (s[j] - top))
@@ -76,9 +87,9 @@ def masked_softmax_rows(S, mask):
     """Each row becomes the softmax over the keys where mask is True; a row with none becomes 0."""
     for i in range(S.shape[0]):
         s, on = S[i], mask[i]
-        top = np.float32(-np.inf)
         for j in range(len(s)):
-            top = max(top, s[j] if on[j] else top)
+            s[j] = s[j] if on[j] else LEAST
+        top = largest(s, len(s))
         total = ZERO
         for j in range(len(s)):
             s[j] = exp(s[j] - top) if on[j] else ZERO
@@ -180,9 +191,7 @@ def cross_entropy_rows(S, targets, count):
     loss, share = 0.0, ONE / np.float32(count)
     for i in range(S.shape[0]):
         s = S[i]
-        top = s[0]
-        for j in range(1, len(s)):
-            top = max(top, s[j])
+        top = largest(s, len(s))
         at_target = s[targets[i]] - top
         total = ZERO
         for j in range(len(s)):
