@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from byhand.grade import solutions
 from byhand.grade.course import bundle, cli, modules, trees
-from byhand.grade.course.leaks import leaks
+from byhand.grade.course.leaks import _code, leaks
 from byhand.grade.judge import finish
 from byhand.grade.model import make_inputs
 from byhand.grade.run import run
@@ -193,6 +193,12 @@ print(tried)
 
 def test_nothing_is_found_in_the_package(files):
     assert leaks(files, CHOSEN) == []
+
+
+def test_what_one_set_gives_out_is_no_secret_of_another(files):
+    """Set 04 makes inputs with a softmax, and mistakes of set 09 have one that is the same but for its name."""
+    name = "byhand/grade/sets/s04_attention/cases.py"
+    assert list(_code({name: files[name].decode()}, ["04", "09"])) == []
 
 
 def reference(set_id, name):

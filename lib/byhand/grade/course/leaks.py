@@ -98,9 +98,9 @@ def given(set_id, every=False):
 
 def _code(texts, set_ids):
     secret = {}
+    known = {form(function) for set_id in set_ids for text in given(set_id) for function in _functions(text)}
     for set_id in set_ids:
         answers = {question.name for question in questions_of(set_id)}
-        known = {form(function) for text in given(set_id) for function in _functions(text)}
         for where, source in _secret_code(set_id):
             for function in functions_in(source):
                 if size(function) >= SMALL and (function.name in answers or form(function) not in known):
