@@ -14,8 +14,8 @@ import sys
 from common import CLOCKS, HERE, RESULTS, table
 from history import busy, name_of, verdict
 
-TIMED = ("train_step", "flash", "torch_block", "decode", "pretrained_speed")  # these take turns, and these options
-OTHERS = ("checks", "check_latency", "gpu")
+TIMED = ("train_step", "flash", "roofline", "torch_block", "decode", "pretrained_speed")  # these take turns, and these options
+OTHERS = ("loops", "checks", "check_latency", "gpu")
 
 
 def summary(names: list[str]) -> list[list[str]]:
