@@ -68,6 +68,16 @@ def test_small_shapes_run(name):
     assert all(row["ms"]["best"] > 0 for row in record["rows"])
 
 
+def test_a_submission_is_graded_and_timed():
+    """One with PyTorch and one without, and a class of two."""
+    before = written()
+    (record,) = records(ran("grading.py", "--tiny"))
+    assert written() == before
+    plain, torch = record["rows"]
+    assert 0.1 < plain["cpu_s"] < torch["cpu_s"] and 20 < plain["mb"] < torch["mb"]
+    assert min(plain["questions"], torch["questions"]) > 5 and record["class"]["students"] == 2
+
+
 @pytest.mark.parametrize(("name", "right", "wrong"), [
     ("decode", "decode_forward(ids[:, -1:], params", "decode_forward(ids[:, :1], params"),
     ("flash", "return flash_attention_backward(dO, cache)[0] if", "return flash_attention_backward(O, cache)[0] if"),

@@ -82,6 +82,16 @@ def test_what_never_ran_is_no_zero(tmp_path, monkeypatch):
     assert (status, graded) == ("error", ()) and "before the answer was run" in note
 
 
+def test_a_right_answer_that_is_late_is_no_expected_value(monkeypatch, tmp_path):
+    """On a machine that is too busy for it: an error, and neither a zero nor the end of the batch."""
+    monkeypatch.setattr(grading.run, "run", lambda *a: grading.Result("late"))
+    monkeypatch.setattr(grading, "_answers", lambda *a: {i: ({}, "") for i in FULL})
+    grading._expected.cache_clear()
+    (tmp_path / "a.ipynb").write_bytes(notebook(HEAD, A, B, C))
+    status, note, _, graded = batch.one(str(tmp_path / "a.ipynb"), "04", b"late")
+    assert (status, graded) == ("error", ()) and "too busy" in note
+
+
 # The sandbox
 
 
