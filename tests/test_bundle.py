@@ -201,6 +201,28 @@ def test_what_one_set_gives_out_is_no_secret_of_another(files):
     assert list(_code({name: files[name].decode()}, ["04", "09"])) == []
 
 
+@pytest.mark.parametrize("set_id", SETS)
+def test_what_is_given_out_makes_the_same_inputs(set_id):
+    """The cases of every set, cut down to what public ones need, give the arrays that the whole ones give."""
+    import types
+
+    from byhand.grade.sets import expected_path
+
+    text = bundle._cases(set_id).decode()
+    cut, whole = types.ModuleType("cases"), __import__(f"byhand.grade.sets.{SETS[set_id]}.cases", fromlist=["x"])
+    exec(compile(text, f"{expected_path(set_id)}/cases.py", "exec"), vars(cut))
+    tree = ast.parse(inspect.getsource(sys.modules[f"byhand.grade.sets.{SETS[set_id]}.questions"]))
+    made = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Case" and not bundle._is_hidden(node):
+            source = ast.unparse(node.args[1])
+            if source.startswith("cases."):
+                a, b = (eval(source, {"cases": m})(np.random.default_rng(1)) for m in (cut, whole))
+                assert list(a) == list(b) and all(np.array_equal(a[k], b[k], equal_nan=b[k].dtype.kind == "f") for k in a if isinstance(b[k], np.ndarray))
+                made += 1
+    assert made >= 8
+
+
 def reference(set_id, name):
     module = __import__(f"byhand.grade.reference.{SETS[set_id]}", fromlist=["x"])
     return inspect.getsource(getattr(module, name))

@@ -113,18 +113,22 @@ def _library(set_ids) -> dict[str, bytes]:
 
 def _set(set_id) -> dict[str, bytes]:
     folder = Path(expected_path(set_id)).parent
-    source, tree = Source(set_id), _without_hidden(set_id, folder)
-    used = [x.attr for x in ast.walk(tree) if isinstance(x, ast.Attribute) and getattr(x.value, "id", "") == "cases"]
-    doc = ast.get_docstring(ast.parse((folder / "cases.py").read_text(encoding="utf-8"))) or "Inputs of the cases."
     return {
         "__init__.py": (folder / "__init__.py").read_bytes(),
         "stubs.py": (folder / "stubs.py").read_bytes(),
-        "questions.py": f"{ast.unparse(tree)}\n".encode(),
-        "cases.py": f'"""{doc}"""\n\n{source.reached(used)}\n'.encode(),
+        "questions.py": f"{ast.unparse(_without_hidden(set_id, folder))}\n".encode(),
+        "cases.py": _cases(set_id),
         "mutants.py": _messages(set_id).encode(),
         "expected.npz": (folder / "expected.npz").read_bytes(),
         "mistakes.npz": _npz(mistakes.arrays_of(set_id)),
     }
+
+
+def _cases(set_id) -> bytes:
+    """Of what makes inputs and measures answers, what the public cases need."""
+    tree = _without_hidden(set_id, Path(expected_path(set_id)).parent)
+    used = [x.attr for x in ast.walk(tree) if isinstance(x, ast.Attribute) and getattr(x.value, "id", "") == "cases"]
+    return f'"""Inputs of the cases."""\n\n{Source(set_id).reached(used)}\n'.encode()
 
 
 class _Public(ast.NodeTransformer):

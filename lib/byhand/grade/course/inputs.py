@@ -119,13 +119,16 @@ class Source:
 def _reached(tree, expressions) -> str:
     if not expressions:
         return ""
-    named = {name: node for node in tree.body for name in _defined(node)}
+    named = {}
+    for node in tree.body:
+        for name in _defined(node):
+            named.setdefault(name, []).append(node)
     wanted, waiting = set(), [name for text in expressions for name in _used(ast.parse(text))]
     while waiting:
         name = waiting.pop()
         if name in named and name not in wanted:
             wanted.add(name)
-            waiting += _used(named[name])
+            waiting += [used for node in named[name] for used in _used(node)]
     kept = [node for node in tree.body if set(_defined(node)) & wanted]
     kept = [_Absolute().visit(ast.parse(ast.unparse(node))) for node in kept]
     return "\n".join(ast.unparse(node) for node in kept)
@@ -148,6 +151,8 @@ def _defined(node) -> list[str]:
             return [name]
         case ast.Assign(targets=targets):
             return [x.id for t in targets for x in ast.walk(t) if isinstance(x, ast.Name)]
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return [(alias.asname or alias.name).split(".")[0] for alias in names]
     return []
