@@ -68,8 +68,10 @@ def what_a_cell_shows(live, tmp_path):
         assert said.pop() == {"text": "3"}
         assert session.run("b", "x") and said.pop() == {"text": "2"}
         assert session.run("c", "None") and not said
-        assert session.plan([("a", "other"), ("b", "x")], 1) == []
-        assert session.plan([("a", "x = 3"), ("b", "x")], 1) == [0]
+        assert session.plan([("a", "other", True), ("b", "x", True)], 1) == []
+        assert session.plan([("a", "x = 3", True), ("b", "x", True)], 1) == [0]
+        assert session.plan([("t", "import math\ny = torch.ones(2)", False), ("b", "math.pi", True)], 1) == [0]
+        assert session.plan([("t", "y = torch.ones(2)", False), ("b", "y", True)], 1) == []
         assert not session.run("d", "def f(n):\n    return 1 / n\n\n\nf(0)")
         assert said.pop()["error"] == ("line 5:  f(0)\nline 2 in f:  return 1 / n\n"
                                        "ZeroDivisionError: division by zero")
@@ -113,7 +115,8 @@ WRONG = {
     "no setting": (what_is_needed, "changes or sets_up", "changes"),
     "all that import": (what_is_needed, "(known.changes & wanted) - imported", "known.reads & wanted"),
     "not what those need": (what_is_needed, "wanted = (wanted - known.binds) | known.reads", "pass"),
-    "an edit is not seen": (what_a_cell_shows, "!= cells[k][1]", "is None"),
+    "an edit is not seen": (what_a_cell_shows, "!= texts[k]", "is None"),
+    "of others not even the imports": (what_a_cell_shows, "if able else imports(source) for", "if able else None for"),
     "every cell is this cell": (what_a_cell_shows, "frame.filename == path else", "True else"),
     "an exit ends all": (what_a_cell_shows, "BaseException as error:  # sys", "Exception as error:  # sys"),
     "None is shown": (what_a_cell_shows, "if value is not None:", "if True:"),

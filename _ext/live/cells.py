@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 ABSENT = {"torch": "PyTorch", "byhand.pt": "PyTorch", "sklearn": "scikit-learn", "sacrebleu": "sacrebleu",
           "tokenizers": "tokenizers", "safetensors": "safetensors", "transformers": "transformers",
-          "beartype": "beartype", "subprocess": "a process of its own"}  # what the page has not, and its name in words
+          "beartype": "beartype", "subprocess": "a process of its own",
+          "matplotlib.cbook": "a photograph of matplotlib's"}  # what the page has not, and its name in words
 SETTINGS = ("set_", "manual_seed", "use_deterministic")  # calls of an absent package that only set it up
 
 
@@ -163,9 +164,15 @@ def _imports(statement):
     return {}
 
 
+def imports(source):
+    """The imports of a cell: all that runs of one which needs what is not there."""
+    kept = [s for s in parsed(source) if isinstance(s, (ast.Import, ast.ImportFrom))]
+    return "\n".join(map(ast.unparse, kept)) or None
+
+
 def needed(sources, target):
     """Places of the earlier cells without which cell `target` cannot run or gives something else, in their order.
-    A source that is None does not count: it cannot run in the page."""
+    A source that is None does not count."""
     imported = set()
     for source in filter(None, sources):
         for statement in parsed(source):
@@ -216,8 +223,9 @@ class Session:
         sys.modules["__main__"] = self.main
 
     def plan(self, cells, target):
-        """Which cells are still to run before `target`; cells are pairs of an id and a text, None for what cannot."""
-        return [k for k in needed([source for _, source in cells], target) if self.ran.get(cells[k][0]) != cells[k][1]]
+        """Which cells are still to run before `target`; cells are an id, a text, and whether it can run in the page."""
+        texts = [source if able else imports(source) for _, source, able in cells]
+        return [k for k in needed(texts, target) if self.ran.get(cells[k][0]) != texts[k]]
 
     def run(self, cell, source):
         """Run one cell; True if it came to its end. Its text is kept as a file, so that its functions have a source."""
@@ -331,6 +339,7 @@ def answer(request):
     elif "names" in request:
         _session.tell({"names": _session.names(request["names"])})
     else:
-        ok = _session.run(request["run"], request["source"])
+        source = request["source"] if request["able"] else imports(request["source"]) or ""
+        ok = _session.run(request["run"], source)
         memory = sys.modules.get("byhand.grade.memory")
         _session.tell({"end": ok, "progress": {k: list(v) for k, v in memory.recall().items()} if memory else None})

@@ -146,7 +146,7 @@
     }
 
     runAbove() {
-      const above = cells.slice(0, cells.indexOf(this)).filter((cell) => cell.able);
+      const above = cells.slice(0, cells.indexOf(this));
       return inTurn(() => this.together(above, []));
     }
 
@@ -160,13 +160,13 @@
       try {
         await session((text) => this.say(text));
         if (!earlier) {
-          const plan = cells.map((cell) => [cell.id, cell.able ? cell.text : null]);
+          const plan = cells.map((cell) => [cell.id, cell.text, cell.able]);
           earlier = (await ask({ plan, target: cells.indexOf(this) })).plan.map((k) => cells[k]);
         }
         const all = [...earlier, ...wanted];
         for (const [k, cell] of all.entries()) {
           this.say(all.length > 1 ? `running cell ${k + 1} of ${all.length}` : "running");
-          if (!(await cell.once()) && !cell.mayFail && k < all.length - 1) {
+          if (!(await cell.once()) && cell.able && k < all.length - 1) {
             this.say("");
             const link = make("a", { href: "#" }, `cell ${cell.number}`);
             link.onclick = (event) => { event.preventDefault(); cell.box.scrollIntoView(); cell.bar.querySelector("button").focus(); };
@@ -188,7 +188,8 @@
       }
     }
 
-    async once() { // one run of this cell; true if it came to its end
+    async once() { // one run of this cell, or of its imports, if that is all that can run; true if it came to its end
+      if (!this.able) return (await ask({ run: this.id, source: this.text, able: false })).end;
       const fresh = [];
       let stream;
       const add = (part) => { fresh.push(part); this.result.append(part); };
@@ -211,7 +212,7 @@
           for (const old of part.querySelectorAll("script")) old.replaceWith(make("script", {}, old.textContent)); // or it would not run
         }
       };
-      const { end, progress } = await ask({ run: this.id, source: this.text });
+      const { end, progress } = await ask({ run: this.id, source: this.text, able: true });
       if (progress) keep(PROGRESS, both(kept(PROGRESS), progress));
       if (!fresh.length) this.result.hidden = true;
       return end;

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 
 
 def keep_memory() -> None:
@@ -10,7 +11,8 @@ def keep_memory() -> None:
     Linux with glibc gives the memory of every large array back at once and fetches fresh pages for the next. Results
     are the same to the last bit. Other systems have no such setting, and nothing is changed there.
     """
-    if "CS_GNU_LIBC_VERSION" in getattr(os, "confstr_names", ()) and os.confstr("CS_GNU_LIBC_VERSION"):
+    name = "CS_GNU_LIBC_VERSION"
+    if sys.platform == "linux" and name in getattr(os, "confstr_names", ()) and os.confstr(name):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(-3, 1 << 30) or mallopt(-3, 1 << 25)  # M_MMAP_THRESHOLD; before glibc 2.34, 32 MiB is the most
         mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD
