@@ -43,7 +43,7 @@ def compiled(loop=None, *, flags=SUMS):
 
 @compiled(flags={"contract"})
 def exp(x):
-    """eˣ = 2ᵏ eʳ for |x| ≤ 80, beyond which it stays level: k is whole, |r| ≤ ln 2 / 2, and eʳ a polynomial."""
+    """eˣ = 2ᵏ eʳ from −80 to 80, beyond which it stays level: k is whole, r within ± ln 2 / 2, and eʳ a polynomial."""
     x = min(max(x, -FAR), FAR)
     k = np.floor(x * LOG2_E + HALF)
     r = (x - k * LN2[0]) - k * LN2[1]
