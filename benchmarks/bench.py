@@ -15,7 +15,7 @@ from common import CLOCKS, HERE, RESULTS, table
 from history import busy, name_of, verdict
 
 TIMED = ("train_step", "flash", "roofline", "torch_block", "decode", "pretrained_speed")  # with turns
-OTHERS = ("roofline", "loops", "checks", "check_latency", "grading", "gpu")
+OTHERS = ("loops", "checks", "check_latency", "grading", "gpu")
 
 
 def summary(names: list[str]) -> list[list[str]]:
