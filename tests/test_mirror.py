@@ -54,7 +54,7 @@ OF_TORCH |= {name: ["training"] for name in WITH_DROPOUT}
 OF_NUMPY = {"block": ["rng"], "stack": ["rng"], "init_weights": ["rng", "dtype"]}  # torch has ways of its own
 OF_NUMPY |= {name: ["rng"] for name in WITH_DROPOUT}
 OF_NUMPY |= {"train_step": ["betas", "eps", "weight_decay", "mask", "rng", "inplace"]}  # torch's optimiser holds them
-OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile"]}
+OF_TORCH |= {"train_step": ["autocast"], "train": ["autocast", "compile", "shard"]}
 WITH_CALLBACK = {"residual_backward": ["cache", "sublayer_backward"]}  # the layer inside is the caller's
 RENAMED = {"residual": {"norm": "params"},
            "train_step": {"params": "module", "state": "optimizer", "loss_and_grads": "loss_fn"},

@@ -148,7 +148,7 @@ SLOW = {  # a check → wrong modules that it must catch
     the_halves_take_the_same_twenty_steps: [
         ("clipped as torch clips, by norm + 1e-6", "(max_norm / norm)", "(max_norm / (norm + 1e-6))"),
         ("every step at the rate of the first", "    set_lr(optimizer, lr)\n", "    _ = optimizer.param_groups[0]['lr'] or set_lr(optimizer, lr)\n"),
-        ("clipped before the division by the tokens", "norm = nn.utils.get_total_norm(grads) * scale", "norm = nn.utils.get_total_norm(grads)"),
+        ("clipped before the division by the tokens", "norm = whole(nn.utils.get_total_norm(grads)) * scale", "norm = nn.utils.get_total_norm(grads)"),
     ],
     compiled_is_the_same: [
         ("never compiled", "torch.compile(module) if compile else module", "module"),
@@ -245,8 +245,8 @@ dist.barrier()
 WRONG_PROCESSES = [
     ("each divides by its own tokens", "    if parallel:\n        dist.all_reduce(totals)\n", ""),
     ("means taken for sums", "(dist.get_world_size() if parallel else 1)", "1.0"),
-    ("each by itself", "DistributedDataParallel(runner) if parallel else runner", "runner"),
-    ("each believes its own evaluation", "    if isinstance(learner, DistributedDataParallel):", "    if False:"),
+    ("each by itself", "DistributedDataParallel(runner) if parallel and not shard else runner", "runner"),
+    ("each believes its own evaluation", "    if isinstance(learner, PARALLEL):", "    if False:"),
     ("all drop out the same units", "[seed, step, rank]", "[seed, step, 0]"),
     ("all write", "writes=rank == 0", "writes=True"),
     ("they meet at every micro-batch", "if parallel and i < len(batches) - 1 else", "if False else"),

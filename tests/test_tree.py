@@ -318,7 +318,7 @@ WRONG = [
     ("arrays share memory with the tensors", torch_has_memory_of_its_own, ".numpy().copy()", ".numpy()"),
     ("a state_dict stays flat", a_module_becomes_a_tree,
      "unflatten(flat) if any(\".\" in key for key in flat) else flat", "flat"),
-    ("gradients are in the way", a_module_becomes_a_tree, "x.detach().cpu()", "x.cpu()"),
+    ("gradients are in the way", a_module_becomes_a_tree, ".detach().cpu()", ".cpu()"),
     ("memory order for index order", rows_and_columns_survive_the_disk, "np.asarray(x, order=\"C\") for",
      "x.ravel(order=\"K\").reshape(x.shape) for"),
     ("a scalar becomes a list of one", disk_and_back, "np.asarray(x, order=\"C\") for", "np.ascontiguousarray(x) for"),

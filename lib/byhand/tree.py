@@ -68,7 +68,10 @@ def of_module(source) -> dict:
 
 
 def from_torch(source) -> dict:
-    """The tree of NumPy arrays held by a module, a state_dict or a tree of tensors; copies, on the CPU."""
+    """The tree of NumPy arrays held by a module, a state_dict or a tree of tensors; copies, on the CPU.
+
+    A tensor that is cut over processes is brought together: all of them must ask for it.
+    """
     flat = source.state_dict() if hasattr(source, "state_dict") else source
     nested = unflatten(flat) if any("." in key for key in flat) else flat
-    return map_tree(lambda x: x.detach().cpu().numpy().copy(), nested)
+    return map_tree(lambda x: getattr(x, "full_tensor", lambda: x)().detach().cpu().numpy().copy(), nested)

@@ -134,18 +134,22 @@ class RunFolder:
         return Saved(*(map_tree(np.copy, saved.trees.get(part, {})) for part in Saved._fields))
 
     def is_due(self, history: History) -> bool:
-        """Whether to save: `save_every` steps were taken, or some multiple, and that is not yet on the disk."""
+        """Whether to save: `save_every` steps were taken, or some multiple, and that is not yet on the disk.
+
+        The same in every process of a run, whichever writes: trees that are cut over them are brought together by all.
+        """
         return history.steps % self.save_every == 0 and self.is_behind(history)
 
     def is_behind(self, history: History) -> bool:
         """Whether the last checkpoint lacks a step or an evaluation."""
-        return self.writes and self.saved != (history.steps, len(history.evaluation))
+        return self.folder is not None and self.saved != (history.steps, len(history.evaluation))
 
     def save(self, history: History, params: dict, state: dict, best: dict | None) -> None:
         """Write a checkpoint, unless the last one has all of it."""
         if self.is_behind(history):
             trees = {"params": params, "state": state, "best": best or {}, "history": history.arrays()}
-            save_checkpoint(self.folder, history.steps, trees, {"config": self.settings}, self.keep)
+            if self.writes:
+                save_checkpoint(self.folder, history.steps, trees, {"config": self.settings}, self.keep)
             self.saved = history.steps, len(history.evaluation)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from byhand import tree
 from byhand.check import Size, checked, embeds, fits, kind_among, names
@@ -138,6 +139,8 @@ class Embed(nn.Module):
 class Encoder(nn.Module):
     """Parameters {embedding, blocks} and, with norm_first, {norm}, started by `init_model`."""
 
+    recompute = False  # True: the insides of a block are made anew in the backward
+
     @checked
     def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
         super().__init__()
@@ -158,7 +161,7 @@ class Encoder(nn.Module):
     ) -> Float[Tensor, "*B n d"]:
         X = self.embedding(ids, segments, positions)
         for layer in self.blocks:
-            X = layer(X, mask, is_causal=is_causal, positions=positions)
+            X = _through(self, layer, X, mask, is_causal=is_causal, positions=positions)
         return X if self.norm is None else self.norm(X)
 
 
@@ -167,6 +170,8 @@ class Decoder(nn.Module):
 
     In an encoder–decoder its blocks read a memory M, and `embedding` stands in where the two sides share one.
     """
+
+    recompute = False  # True: the insides of a block are made anew in the backward
 
     @checked
     def __init__(self, config: ModelConfig, rng: np.random.Generator | None = None):
@@ -194,7 +199,7 @@ class Decoder(nn.Module):
         X = embedding(ids, positions=positions)
         mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
         for layer in self.blocks:
-            X = layer(X, mask, M, memory_mask, mask is None, positions)
+            X = _through(self, layer, X, mask, M, memory_mask, mask is None, positions)
         H = X if self.norm is None else self.norm(X)
         return embedding.tokens.unembed(H) if self.head is None else self.head(H)
 
@@ -220,6 +225,13 @@ class EncoderDecoder(nn.Module):
         M = self.encoder(source, source_mask, positions=source_positions)
         shared = self.encoder.embedding if self.decoder.embedding is None else None
         return self.decoder(target, target_mask, M, source_mask, shared, target_positions)
+
+
+def _through(stack, layer, *inputs, **options):
+    """A layer; with `recompute` its insides are not kept but made anew in the backward (Chen et al. 2016)."""
+    if stack.recompute and stack.training:
+        return checkpoint(layer, *inputs, use_reentrant=False, **options)
+    return layer(*inputs, **options)
 
 
 def _blocks(config, cross=False):

@@ -16,6 +16,7 @@ from byhand.np.optim import (
     warmup_inverse_sqrt,
     warmup_linear,
 )
+from byhand.pt._processes import laid_out_as
 from byhand.tree import flatten, from_torch, to_torch, unflatten
 
 __all__ = ["adamw", "clip_by_global_norm", "constant", "decay_mask", "load_optimizer_state",
@@ -93,7 +94,8 @@ def load_optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer, st
     """The inverse of `optimizer_state`; torch numbers the parameters group by group."""
     names = {p: name for name, p in module.named_parameters()}
     order = [names[p] for group in optimizer.param_groups for p in group["params"]]
-    m, v = (flatten(to_torch(state[name])) for name in "mv")
+    held = dict(module.named_parameters())
+    m, v = ({x: laid_out_as(held[x], y) for x, y in flatten(to_torch(state[name])).items()} for name in "mv")
     t = float(state["t"])
     moments = {i: {"step": torch.tensor(t), "exp_avg": m[x], "exp_avg_sq": v[x]} for i, x in enumerate(order)}
     optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})

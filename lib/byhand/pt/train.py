@@ -1,8 +1,9 @@
-"""Chapter 11: the same step and loop in PyTorch: autocast to bfloat16, torch.compile, one process or many.
+"""Chapter 11: the same step and loop in PyTorch: autocast to bfloat16, torch.compile, one process or many (chapter 16).
 
 `torchrun --nproc-per-node=2 -m byhand.pt.train --text book.txt --folder runs/book` trains a small decoder in two
-processes: each takes its share of every batch, and DistributedDataParallel brings the gradients together. What is not
-in flags may stand in a TOML file (`--config run.toml`); at the end the folder has a summary.json.
+processes: each takes its share of every batch, and DistributedDataParallel brings the gradients together; with --shard
+each holds its share of the parameters too (FSDP2). A run that died goes on from its checkpoint when it is started
+again. A TOML file (`--config run.toml`) may stand for flags; at the end the folder has a summary.json.
 """
 
 import hashlib
@@ -27,13 +28,15 @@ from byhand.io.checkpoint import InterruptsHeld
 from byhand.io.job import read_job, write_summary
 from byhand.io.run import History, Progress, Run, RunFolder, settings
 from byhand.np.optim import EXEMPT, Betas, warmup_cosine
+from byhand.pt._processes import PARALLEL, apart, cut, laid_out_as, share, whole
 from byhand.pt.loss import bits, cross_entropy
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw, load_optimizer_state, optimizer_state, set_lr
 
 NUMBERS = {"steps": 500, "batch": 32, "micro": 1, "context": 64, "width": 64, "heads": 4, "layers": 2, "every": 100,
            "seed": 0, "rate": 3e-3, "dropout": 0.0}
-SWITCHES = {"bf16": "autocast to bfloat16", "compile": "torch.compile the model"}
+SWITCHES = {"bf16": "autocast to bfloat16", "compile": "torch.compile the model",
+            "shard": "a share of parameters in each process", "recompute": "make blocks anew in the backward"}
 
 
 @checked
@@ -53,12 +56,12 @@ def train_step(
     and the norm before clipping, as tensors, so that nothing here waits for a GPU.
     """
     not_empty("train_step", batches=batches)
-    parallel = isinstance(module, DistributedDataParallel)
+    parallel = isinstance(module, PARALLEL)
     set_lr(optimizer, lr)
     optimizer.zero_grad(set_to_none=True)
     totals = 0
     for i, batch in enumerate(batches):
-        with module.no_sync() if parallel and i < len(batches) - 1 else nullcontext():  # they meet in the last alone
+        with apart(module) if parallel and i < len(batches) - 1 else nullcontext():  # they meet in the last alone
             with _autocast(module, autocast):
                 loss, weight = _parts(loss_fn(module, batch))
             loss = loss.to(torch.promote_types(loss.dtype, torch.float32)) * weight
@@ -67,11 +70,11 @@ def train_step(
     if parallel:
         dist.all_reduce(totals)
     grads = [p.grad for p in module.parameters() if p.grad is not None]
-    scale = (dist.get_world_size() if parallel else 1) / totals[1]  # DistributedDataParallel takes means, not sums
-    norm = nn.utils.get_total_norm(grads) * scale
+    scale = (dist.get_world_size() if parallel else 1) / totals[1]  # both kinds take means, not sums
+    norm = whole(nn.utils.get_total_norm(grads)) * scale
     if max_norm is not None:
         scale = scale * (max_norm / norm).clamp(max=1.0)
-    torch._foreach_mul_(grads, scale)
+    torch._foreach_mul_([share(g) for g in grads], scale)
     optimizer.step()
     return totals[0] / totals[1], norm
 
@@ -100,18 +103,23 @@ def train(
     config: Any = None,
     autocast: torch.dtype | None = None,
     compile: bool = False,
+    shard: bool = False,
 ) -> Run:
     """The loop of the NumPy half, with its checkpoints: a run of either half goes on in the other.
 
     Trains `module` in place; the trees of the Run are arrays. `evaluate(module)` runs in eval mode, without gradients.
     Where torch.distributed is initialised, `batch_at(step)` gives the share of this process, as many micro-batches in
-    each; the first one writes, and its evaluation counts. The random state of torch is as before when training ends.
+    each; the first one writes, and its evaluation counts. With `shard` each process holds a share of each parameter,
+    gradient and moment (FSDP2; Zhao et al. 2023): the module stays cut, what is saved and returned is whole. The random
+    state of torch is as before when training ends.
     """
     if patience is not None and evaluate is None:
         raise ValueError(f"train: patience is {patience} but evaluate is None, expected a function")
     place, mode = next(module.parameters()).device, module.training
     parallel = dist.is_available() and dist.is_initialized()
     rank = dist.get_rank() if parallel else 0
+    if shard:
+        cut(module, place, parallel, compile)
     optimizer = adamw(module, 0.0, betas, eps, weight_decay, exempt)
 
     def trees():
@@ -121,11 +129,13 @@ def train(
         config, seed=seed, max_norm=max_norm, betas=betas, eps=eps, weight_decay=weight_decay, exempt=exempt)
     history, run, best = History(), RunFolder(folder, save_every, keep, same, writes=rank == 0), None
     if saved := run.resume(history, *trees(), steps, resume):
-        module.load_state_dict(tree.flatten(tree.to_torch(saved.params)), strict=False)  # no buffers
+        with torch.no_grad():
+            for name, x in tree.flatten(tree.to_torch(saved.params)).items():
+                (p := module.get_parameter(name)).copy_(laid_out_as(p, x))
         load_optimizer_state(module, optimizer, saved.state)
         best = saved.best
     runner = torch.compile(module) if compile else module
-    learner = DistributedDataParallel(runner) if parallel else runner
+    learner = DistributedDataParallel(runner) if parallel and not shard else runner
     try:
         with torch.random.fork_rng([place] if place.type == "cuda" else []), Progress(history, steps, not rank) as bar:
             learner.train()
@@ -164,9 +174,8 @@ def _evaluation(learner, evaluate, autocast, step):
     with torch.no_grad(), _autocast(learner, autocast):
         score = number_from("train", f"evaluation after step {step}", evaluate())
     learner.train()
-    if isinstance(learner, DistributedDataParallel):
-        box = torch.tensor(score, dtype=torch.float64, device=next(learner.parameters()).device)
-        dist.broadcast(box, 0)
+    if isinstance(learner, PARALLEL):
+        dist.broadcast(box := torch.tensor(score, dtype=torch.float64, device=next(learner.parameters()).device), 0)
         score = box.item()
     return score
 
@@ -203,9 +212,10 @@ def main(arguments: list[str] | None = None) -> Run:
     if len(held) <= a.context or a.batch % (world * a.micro):
         a.parser.error(f"{len(held)} characters are held out and batch is {a.batch}, expected more than context, "
                        f"{a.context}, and a multiple of processes × micro-batches, {world} × {a.micro}")
-    config = ModelConfig("decoder", len(letters), a.width, a.heads, a.layers, n_max=a.context, position="rope",
-                         p=a.dropout)
+    config = ModelConfig(
+        "decoder", len(letters), a.width, a.heads, a.layers, n_max=a.context, position="rope", p=a.dropout)
     module = Decoder(config, np.random.default_rng(a.seed)).to(pt.device())
+    module.recompute = a.recompute
 
     def windows(ids, starts):
         return torch.from_numpy(ids[starts[:, None] + np.arange(a.context + 1)]).to(pt.device())
@@ -221,9 +231,10 @@ def main(arguments: list[str] | None = None) -> Run:
     same = asdict(config) | {"text": hashlib.sha256(text.encode()).hexdigest(), "batch": a.batch}
     run = train(module, batch_at, loss_fn, a.steps, lambda t: warmup_cosine(t, a.rate, a.steps // 10, a.steps),
                 seed=a.seed, evaluate=lambda module: loss_fn(module, test)[0], evaluate_every=a.every, folder=a.folder,
-                save_every=a.every, config=same, autocast=torch.bfloat16 if a.bf16 else None, compile=a.compile)
+                save_every=a.every, config=same, autocast=torch.bfloat16 if a.bf16 else None,
+                compile=a.compile, shard=a.shard)
     if rank == 0:
-        size, tokens = sum(p.numel() for p in module.parameters()), a.steps * a.batch * a.context
+        size, tokens = sum(x.size for x in tree.flatten(run.params).values()), a.steps * a.batch * a.context
         write_summary(a, run.history, {
             "parameters": size, "letters": len(letters), "tokens": tokens, "processes": world,
             "device": pt.device().type, "torch": torch.__version__})

@@ -1,0 +1,50 @@
+"""Chapter 16: many processes: parameters whole in each (DistributedDataParallel), or each with its share (FSDP2)."""
+
+from contextlib import contextmanager
+
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+PARALLEL = (DistributedDataParallel, FSDPModule)
+
+
+def cut(module, place, parallel, compile):
+    """FSDP2: each block by itself, so that one at a time is whole, and what is left as one more."""
+    if compile or not parallel:
+        raise ValueError("train: shard is True" + (
+            " and compile too, expected one of them" if compile else " in one process, expected it under torchrun"))
+    mesh = dist.device_mesh.init_device_mesh(place.type, (dist.get_world_size(),))
+    for layers in [m for m in module.modules() if isinstance(m, nn.ModuleList)]:
+        for layer in layers:
+            fully_shard(layer, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+
+
+@contextmanager
+def apart(module):
+    """Gradients stay in their processes."""
+    if isinstance(module, DistributedDataParallel):
+        with module.no_sync():
+            yield
+    else:
+        module.set_requires_gradient_sync(False)
+        yield
+        module.set_requires_gradient_sync(True)
+
+
+def whole(x):
+    """A tensor that is cut over processes, brought together."""
+    return x.full_tensor() if hasattr(x, "full_tensor") else x
+
+
+def share(x):
+    """This process's share of it."""
+    return x.to_local() if hasattr(x, "to_local") else x
+
+
+def laid_out_as(p: Tensor, x: Tensor) -> Tensor:
+    """The whole tensor x as p lies: as it is, or the shares of it where p is cut over processes."""
+    return distribute_tensor(x.to(p.device), p.device_mesh, p.placements) if isinstance(p, DTensor) else x
