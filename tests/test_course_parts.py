@@ -279,7 +279,10 @@ def check_store(m, tmp_path):
         s.keep(3, number, "error", "sandbox", "disk full", 0.1, [])
         assert [(r.status, r.points, r.note) for r in s.rows(3)][0] == ("error", None, "disk full")
         assert [r["student"] for r in s.waiting(1)] == ["ann", "ben"] and [r["student"] for r in s.waiting(number)] == ["ben"]
-        for table in ("submission", "round", "applied", "attempt", "result", "override", "picture", "lent"):
+        assert s.receive("ann", "a", "0" * 64, ".ipynb", b"x") and [r.points for r in s.rows(3)][0] == 2.5  # the first one again
+        assert not s.receive("ann", "b", "1" * 64, ".ipynb", b"y", counts=False) and [r.points for r in s.rows(3)][0] == 2.5
+        assert s.hand_in("ann", "1" * 64) and not s.hand_in("ann", "1" * 64) and s.rows(3)[0].note == "disk full"
+        for table in ("submission", "handed", "round", "applied", "attempt", "result", "override", "picture", "lent"):
             for line in (f"DELETE FROM {table}", f"UPDATE {table} SET rowid = rowid + 100"):
                 with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
                     s.db.execute(line)
@@ -298,9 +301,14 @@ class Shelf:
     """Of a store what `collect` uses."""
 
     def __init__(self):
-        self.rows, self.db = [], self
+        self.rows, self.last, self.db = [], {}, self
 
-    def receive(self, student, name, sha, suffix, data):
+    def hand_in(self, student, sha):
+        before, self.last[student] = self.last.get(student), sha
+        return before != sha
+
+    def receive(self, student, name, sha, suffix, data, counts):
+        assert not counts  # not before the last file of the batch is known
         self.rows.append((student, name, sha, suffix, data))
         return len({r[2] for r in self.rows if r[0] == student}) == sum(r[0] == student for r in self.rows)
 
@@ -325,6 +333,13 @@ def check_collect(m, tmp_path):
     assert [r[4] for r in shelf.rows if r[0] == "1"] == [b"old", b"new"]  # the last one received counts
     assert sorted(found.kept) == ["1", "1", "3", "4"] and (found.missing, found.strangers, found.late) == (["2", "9"], ["7"], ["1"])
     assert found.several == {"1": ["exampleann_LATE_1_80_lab.ipynb", "exampleann_1_900_lab.ipynb"]} and found.refused == ["evelink_9_99_x.ipynb: a link"]
+    assert shelf.last["1"] == hashlib.sha256(b"new").hexdigest()
+    again = m.collect.collect(shelf, tmp_path / "in.zip", list(names))
+    assert again.kept == [] and sorted(again.known) == ["1", "1", "3", "4"] and shelf.last["1"] == hashlib.sha256(b"new").hexdigest()
+    with zipfile.ZipFile(tmp_path / "back.zip", "w") as file:
+        file.writestr("exampleann_1_901_lab.ipynb", b"old")
+    back = m.collect.collect(shelf, tmp_path / "back.zip", list(names))  # what was handed in before counts again
+    assert back.kept == ["1"] and back.known == [] and shelf.last["1"] == hashlib.sha256(b"old").hexdigest()
     assert max(len(r[4]) for r in shelf.rows) == (5 << 20) + 1 and {r[3] for r in shelf.rows} == {".ipynb"}
     assert all(r[2] == hashlib.sha256(r[4]).hexdigest() for r in shelf.rows)
     (tmp_path / "empty.csv").write_text("")
@@ -422,8 +437,11 @@ WRONG = [  # part, the check that must fail, and the edit
     ("drawing", "pictures", 'if p["differs"][i] and', 'if'),
     ("drawing", "pictures", 'place.append(i + start)', 'place.append(i)'),
     ("drawing", "pictures", 'return "#000" if light > 0.179', 'return "#000" if light > 0.5'),
+    ("collect", "collect", "if store.hand_in(student, sha) and", "if False and"),
     ("store", "store", "INSERT OR IGNORE INTO submission", "INSERT INTO submission"),
-    ("store", "store", "SELECT max(id) FROM submission WHERE student", "SELECT min(id) FROM submission WHERE student"),
+    ("store", "store", "SELECT max(id) FROM handed WHERE student", "SELECT min(id) FROM handed WHERE student"),
+    ("store", "store", 'if last and last["sha256"] == sha256:', "if last:"),
+    ("store", "store", "return (counts and self.hand_in(student, sha256)) or", "return self.hand_in(student, sha256) or"),
     ("store", "store", "SELECT max(b.round) FROM attempt b JOIN applied p ON p.round = b.round", "SELECT max(b.round) FROM attempt b"),
     ("store", "store", "SELECT max(b.round) FROM attempt b JOIN applied", "SELECT min(b.round) FROM attempt b JOIN applied"),
     ("store", "store", "ORDER BY o.id DESC LIMIT 1", "ORDER BY o.id LIMIT 1"),

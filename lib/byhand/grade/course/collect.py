@@ -50,6 +50,7 @@ def collect(store, source: str | Path, roster=()) -> Collected:
     """
     found, source = Collected(), Path(source)
     names = {_plain(name): name for name in roster}
+    last = {}
     for name, data in (_of_zip if source.suffix == ".zip" else _of_folder)(source, found):
         student = _student(name)
         if names:
@@ -60,9 +61,13 @@ def collect(store, source: str | Path, roster=()) -> Collected:
         if (canvas := CANVAS.match(name.rsplit("/", 1)[-1])) and canvas["late"]:
             found.late.append(student)
         found.several.setdefault(student, []).append(name)
-        sha = hashlib.sha256(data).hexdigest()
-        new = store.receive(student, name, sha, Path(name).suffix, data)
+        last[student] = hashlib.sha256(data).hexdigest()
+        new = store.receive(student, name, last[student], Path(name).suffix, data, counts=False)
         (found.kept if new else found.known).append(student)
+    for student, sha in last.items():
+        if store.hand_in(student, sha) and student not in found.kept:  # one that came before, again
+            found.known.remove(student)
+            found.kept.append(student)
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
     found.several = {student: files for student, files in found.several.items() if len(files) > 1}
     found.missing = [name for name in roster if name not in there]

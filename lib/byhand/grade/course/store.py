@@ -17,6 +17,9 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS submission (
     id INTEGER PRIMARY KEY, student TEXT NOT NULL, sha256 TEXT NOT NULL, suffix TEXT NOT NULL, name TEXT NOT NULL,
     received TEXT NOT NULL, UNIQUE (student, sha256));
+CREATE TABLE IF NOT EXISTS handed (  -- which submission was handed in, each time that it was another one than before
+    id INTEGER PRIMARY KEY, student TEXT NOT NULL, submission INTEGER NOT NULL REFERENCES submission,
+    received TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS round (
     id INTEGER PRIMARY KEY, because TEXT NOT NULL, made TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS applied (round INTEGER PRIMARY KEY REFERENCES round, made TEXT NOT NULL);
@@ -36,8 +39,9 @@ CREATE TABLE IF NOT EXISTS picture (
 CREATE TABLE IF NOT EXISTS lent (  -- earlier functions, right ones, with which a result counts
     attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, names TEXT NOT NULL,
     PRIMARY KEY (attempt, question));
-CREATE VIEW IF NOT EXISTS latest AS  -- the submission that counts: the last one received
-    SELECT s.* FROM submission s WHERE s.id = (SELECT max(id) FROM submission WHERE student = s.student);
+CREATE VIEW IF NOT EXISTS latest AS  -- the submission that counts: the last one handed in
+    SELECT s.* FROM handed h JOIN submission s ON s.id = h.submission
+    WHERE h.id = (SELECT max(id) FROM handed WHERE student = h.student);
 CREATE VIEW IF NOT EXISTS current AS  -- its attempt in the last round that was applied
     SELECT l.student, a.* FROM latest l JOIN attempt a ON a.submission = l.id
     WHERE a.round = (SELECT max(b.round) FROM attempt b JOIN applied p ON p.round = b.round WHERE b.submission = l.id);
@@ -47,7 +51,7 @@ CREATE VIEW IF NOT EXISTS points AS
             ORDER BY o.id DESC LIMIT 1) AS given
     FROM current c JOIN result r ON r.attempt = c.id WHERE c.status = 'graded';
 """
-LASTING = ("submission", "round", "applied", "attempt", "result", "override", "picture", "lent")
+LASTING = ("submission", "handed", "round", "applied", "attempt", "result", "override", "picture", "lent")
 
 
 class Row(NamedTuple):
@@ -119,14 +123,24 @@ class Store:
             old.unlink()
         return path
 
-    def receive(self, student: str, name: str, sha256: str, suffix: str, data: bytes) -> bool:
-        """Keep a submission under its content; False if this student has handed in the same before."""
+    def receive(self, student: str, name: str, sha256: str, suffix: str, data: bytes, counts: bool = True) -> bool:
+        """Keep a submission under its content, as what counts if `counts`; False if all that was so before."""
         path = self.folder / "inbox" / f"{sha256}{suffix}"
         if not path.exists():
             write_whole(path, data)
         found = self.db.execute("INSERT OR IGNORE INTO submission (student, sha256, suffix, name, received) "
                                 "VALUES (?, ?, ?, ?, ?)", (student, sha256, suffix, name, now()))
-        return found.rowcount == 1
+        return (counts and self.hand_in(student, sha256)) or found.rowcount == 1
+
+    def hand_in(self, student: str, sha256: str) -> bool:
+        """From now on this one of a student's submissions counts; False if it did already."""
+        with self.whole():
+            last = self.db.execute("SELECT sha256 FROM latest WHERE student = ?", (student,)).fetchone()
+            if last and last["sha256"] == sha256:
+                return False
+            self.db.execute("INSERT INTO handed (student, submission, received) SELECT student, id, ? FROM submission "
+                            "WHERE student = ? AND sha256 = ?", (now(), student, sha256))
+            return True
 
     def path(self, row) -> Path:
         return self.folder / "inbox" / f"{row['sha256']}{row['suffix']}"
