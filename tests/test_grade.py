@@ -446,6 +446,47 @@ def test_message(fault):
     assert ("This is 3 X" in text) == (fault == "known")
 
 
+NESTED = replace(TOY, cases=(
+    Case("nested", lambda rng: {"X": [[1, 2], (3, [4.0])], "y": {"rows": [np.zeros(2)]}}, "nested"),))
+CHANGES = {
+    "a list grows": (lambda X, y: X.append(0), ["X"]),
+    "a list in a list is sorted": (lambda X, y: X[0].sort(reverse=True), ["X"]),
+    "a list in a tuple": (lambda X, y: X[1][1].clear(), ["X"]),
+    "a number becomes a truth": (lambda X, y: X[0].__setitem__(0, True), ["X"]),
+    "an array in a dict": (lambda X, y: y["rows"][0].fill(1), ["y"]),
+    "another name": (lambda X, y: y.update(other=0), ["y"]),
+    "both": (lambda X, y: (X.pop(), y.clear()), ["X", "y"]),
+    "nothing": (lambda X, y: [*X, 0], []),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_inside_an_input_is_seen(change):
+    act, names = CHANGES[change]
+    inputs = make_inputs(NESTED, NESTED.cases[0])
+    given = repr(inputs)
+    found = run(lambda X, y: (act(X, y), np.zeros(2), np.zeros(2))[1:], inputs, NESTED)
+    assert list(found.changed) == names and repr(inputs) == given
+
+
+@pytest.mark.parametrize("id, wrong", [
+    ("13.1", lambda sources, targets, pad, bos, eos, ignore: [t.append(eos) for t in targets]),
+    ("13.7", lambda hypotheses, references, order: [refs.sort() for refs in references]),
+    ("13.12", lambda Y, M, *rest: M.data.fill_(0)),
+])
+def test_an_answer_that_changes_lists_or_the_data_of_a_tensor_loses_its_points(id, wrong):
+    right = REFERENCES[id]
+
+    def answer(*given):
+        found = right(*given)
+        wrong(*given)
+        return found
+
+    assert check(id, right).passed
+    report = check(id, answer)
+    assert report.points < report.max_points and "in place; work on a copy" in repr(report)
+
+
 def test_of_many_inputs_the_first_shapes_are_shown_and_the_others_counted():
     def many(rng):
         return make_pair(rng) | {f"W_{k}": rng.normal(size=(3, 4)) for k in range(12)}

@@ -24,6 +24,7 @@ from .model import WrongAnswer
 _array, _ndarray, _errstate = np.array, np.ndarray, np.errstate
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STDLIB = os.path.dirname(os.__file__)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,23 @@ def written(answer):
 
 
 def copied(value):
+    """Arrays, and lists, tuples and dicts of them, anew; a number or a function as it is."""
+    if type(value) in (list, tuple):
+        return type(value)([copied(item) for item in value])
+    if type(value) is dict:
+        return {name: copied(item) for name, item in value.items()}
     return _array(value) if type(value) is _ndarray else value
 
 
 def _bytes(value):
-    return (value.shape, value.dtype.str, value.tobytes()) if type(value) is _ndarray else None
+    """What an input holds; of an object that is no array, list, tuple, dict, number or text, its type alone."""
+    if type(value) in (list, tuple):
+        return type(value), [_bytes(item) for item in value]
+    if type(value) is dict:
+        return [(_bytes(name), _bytes(item)) for name, item in value.items()]
+    if type(value) is _ndarray:
+        return value.shape, value.dtype.str, value.tobytes()
+    return (type(value), repr(value)) if type(value) in _PLAIN else type(value)
 
 
 def _tensor(value):

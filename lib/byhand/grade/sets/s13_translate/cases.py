@@ -64,9 +64,10 @@ def shared(R, n, m, d, e, d_k, d_v, hidden=0):
 # 13.4
 
 
-def chain(words, V, max_len, broken=False):
+def chain(words, V, max_len, broken=False, like_pad=False):
     """For each row a table (V + 2, V) of log p of the next word after each word, eos among the first V, then bos and
-    pad; row b has words[b] words, eos counted, or does not end (0). After eos: some numbers, or nan."""
+    pad; row b has words[b] words, eos counted, or does not end (0). After eos: some numbers, or nan. like_pad: pad is
+    the first word of the longest row."""
 
     def make(rng):
         B, eos = len(words), V - 1
@@ -86,7 +87,8 @@ def chain(words, V, max_len, broken=False):
                 for w, after in ((eos, b % (V - 1)), (V + 1, (b + 1) % (V - 1))):
                     best = Y[b, w].argmax()
                     Y[b, w, [best, after]] = Y[b, w, [after, best]]
-        return {"Y": Y, "bos": V, "eos": eos, "pad": V + 1, "max_len": max_len}
+        pad = int(Y[np.argmax(words), V].argmax()) if like_pad else V + 1
+        return {"Y": Y, "bos": V, "eos": eos, "pad": pad, "max_len": max_len}
 
     return make
 
@@ -139,7 +141,7 @@ def beams(B, k, V, alpha, ended=0, first=False, broken=False, strict=False):
             shares += [((5 + n - ~finished[..., None]) / 6) ** alpha, ((6 + n) / 6) ** alpha,
                        ((5 + n + finished[..., None]) / 6) ** alpha, ((4 + n) / 6) ** alpha,
                        ((5 + n - finished[..., None]) / 6) ** alpha, np.maximum(n, 1) ** alpha, np.maximum(n, 1),
-                       1 + alpha * (n - 1) / 6]
+                       1 + alpha * (n - 1) / 6, (5 + n / 6) ** alpha]
             live = ~finished[..., None]
             ranks = [total / share for share in shares]
             ranks += [total / np.where(live, shares[0], 1), total / np.where(live, 1, shares[0]),
@@ -544,7 +546,7 @@ def call_read(answer, inputs):
     """The output, and what comes back to the source and to the target."""
     import torch
 
-    Y, M = (inputs[name].clone().requires_grad_() for name in ("Y", "M"))
+    Y, M = (inputs[name].detach().requires_grad_() for name in ("Y", "M"))  # the same memory: a change is seen
     O = answer(Y, M, *(inputs[name] for name in ("lengths", "W_q", "W_k", "W_v", "heads")))
     if O is None or O is Ellipsis:
         return None

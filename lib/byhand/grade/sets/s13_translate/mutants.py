@@ -462,9 +462,9 @@ def _two_steps(logits, labels, pad, eps):
 # 13.3
 
 
-def _soften(S, axis=-1):
-    E = np.exp(S - S.max(axis=axis, keepdims=True))
-    return E / E.sum(axis=axis, keepdims=True)
+def _soften(S, axis=-1, top=None):
+    E = np.exp(S - S.max(axis=axis if top is None else top, keepdims=True))
+    return E / np.maximum(E.sum(axis=axis, keepdims=True), 1e-300)
 
 
 def _row_sum(A, dA):
@@ -472,13 +472,13 @@ def _row_sum(A, dA):
 
 
 def _shared(scale=lambda Y, Q, K, V: math.sqrt(Q.shape[-1]), back_scale=None, soft=_row_sum, hide="scores", keys=1,
-            values=1, join=None, axis=-1, out=None, mask=lambda real: real):
+            values=1, join=None, axis=-1, out=None, mask=lambda real: real, top=None):
     def function(dO, Y, M, real, W_q, W_k, W_v):
         Q, K, V, real = Y @ W_q, M @ W_k, M @ W_v, mask(real)
         c = scale(Y, Q, K, V)
         S = Q @ K.T / c
         S = np.where(real, S, -1e30) if hide == "scores" else S * real if hide == "zero" else S
-        A = _soften(S, axis)
+        A = _soften(S, axis, top)
         A = A * real if hide == "after" else A
         dA = dO @ V.T
         dS = soft(A, dA)
@@ -564,6 +564,9 @@ SHARING = (
     Mutant("softmax over the targets", _shared(axis=-2),
            "The softmax runs over the target rows: the weights of one target row over all source rows sum to one.",
            "13.2", SHARED),
+    Mutant("divided by the sum over the targets", _shared(axis=-2, top=-1),
+           "The exponentials are divided by their sum over the target rows: the weights of one target row over all "
+           "source rows sum to one.", "13.2", SHARED),
     Mutant("sum over everything", _shared(soft=lambda A, dA: A * (dA - (A * dA).sum(axis=(-2, -1), keepdims=True))),
            "ρ is summed over a whole matrix: each row of the softmax has its own.", "13.2", SCORED),
     Mutant("slope of the sigmoid, and rho", _shared(soft=lambda A, dA: _row_sum(A, dA) * (1 - A)),
@@ -676,6 +679,18 @@ def _times_zero(log_p, best, done):
     return log_p + ~done * best
 
 
+def _pad_ends(step, B, bos, eos, pad, max_len):
+    rows, log_p, size = np.full((B, 1), bos), np.zeros(B), np.zeros(B, int)
+    for _ in range(max_len):
+        done = np.isin(rows[:, -1], [eos, pad])
+        if done.all():
+            break
+        Y = step(rows)
+        log_p, size = np.where(done, log_p, log_p + Y.max(axis=1)), size + ~done
+        rows = np.column_stack([rows, np.where(done, pad, Y.argmax(axis=1))])
+    return rows[:, 1:], log_p, size
+
+
 UNEVEN = ("two lengths", "four lengths", "nan behind the end", "other sizes")
 WRITERS = (
     Mutant("stops at the first end", _write(stop=lambda done, word, eos: done.any()),
@@ -693,6 +708,9 @@ WRITERS = (
            "The score of a row that has ended is set to 0: it stays as it is.", "13.4", UNEVEN),
     Mutant("negative log-probability", _write(score=lambda log_p, size, done: -log_p),
            "This is the negative log-probability: log p itself is never above 0.", "13.4", UNEVEN),
+    Mutant("pad is taken for an end", _pad_ends,
+           "A row that has written the id of pad counts as ended: a word may have that id. Only EOS ends a row, so "
+           "keep a flag for each.", "13.4", ("a word like pad",)),
     Mutant("counts on", _write(add=_adds_on),
            "Log-probabilities are added behind a row's EOS: what comes after the end is no part of the sentence.",
            "13.4", UNEVEN),
@@ -1014,6 +1032,9 @@ BEAMS = (
            "sentence has one continuation, itself.", "13.4", WITH_ENDS),
     Mutant("one plus the length", _beam(rank=lambda total, n, alpha: total / ((1 + n) / 6) ** alpha),
            "The penalty is ((1 + |y|) / 6)^α here: it is ((5 + |y|) / 6)^α.", "13.4", ("short and long",)),
+    Mutant("a sixth of the length alone", _beam(rank=lambda total, n, alpha: total / (5 + n / 6) ** alpha),
+           "The penalty is (5 + |y|/6)^α here: the 6 divides the sum, ((5 + |y|) / 6)^α.", "13.4",
+           ("short and long",)),
     Mutant("exponential of alpha", _beam(rank=lambda total, n, alpha: total / ((5 + n) / 6)),
            "α is not used: the penalty is ((5 + |y|) / 6) to the power α.", "13.4", ("short and long",)),
     Mutant("a little for staying", lambda log_p, lengths, finished, Y, eos, alpha: _beam()(
@@ -2039,6 +2060,9 @@ LEAKS = (
     Mutant("the order of words", _runs_agree,
            "The order of the words is lost: two words that changed places are two replaced words.", "13.7",
            ("two apart",)),
+    Mutant("bags of words", _leaks(key=lambda s: tuple(sorted(s)), replaced="any"),
+           "The sentences are compared as bags of words: two words that changed places are two replaced words, and a "
+           "word that moves to the other end is two as well.", "13.7", ("two apart",)),
     Mutant("sets of words", _sets_agree,
            "The sentences are compared as sets of words: order and repetition count.", "13.7", ("two apart",)),
     Mutant("order and length", _leaks(replaced="any", longer=False, shorter=False),
@@ -2154,109 +2178,116 @@ READ = ("values", "gradients", "no padding", "other sizes")
 HIDDEN = ("values", "gradients", "other sizes")
 READERS = (
     Mutant("mask on the queries", _reader(mask="queries"),
-           "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.1",
+           "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.3",
            HIDDEN),
+    Mutant("a number taken off the scores of queries", _reader(mask="none", bias=lambda real, S: (
+        ~_queries(S, real) * -1e9)),
+           "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.3",
+           HIDDEN),
+    Mutant("0 times infinity", _reader(mask="none", bias=lambda real, S: ~real * -math.inf),
+           "The mask is a product with −∞, and 0 times −∞ is nan: choose with torch.where or masked_fill, or hand on a "
+           "boolean mask.", "13.3", READ),
     Mutant("no mask", _reader(mask="none"),
-           "The mask is missing: padded rows of M are read as if they were words.", "13.1", HIDDEN),
+           "The mask is missing: padded rows of M are read as if they were words.", "13.3", HIDDEN),
     Mutant("mask the other way round", _reader(mask="other"),
            "The mask is turned round. In scaled_dot_product_attention True means: may be read; in "
-           "nn.MultiheadAttention True in key_padding_mask means: is padding.", "13.1", HIDDEN),
+           "nn.MultiheadAttention True in key_padding_mask means: is padding.", "13.3", HIDDEN),
     Mutant("causal as well", _reader(mask="causal"),
            "The source is read through a causal mask: that is for the decoder's own words; all of the source is there "
-           "from the beginning.", "13.1", READ),
+           "from the beginning.", "13.3", READ),
     Mutant("one mask for all", _reader(mask="first"),
-           "Every sentence gets the mask of the first: each row of the batch has a length of its own.", "13.1", HIDDEN),
+           "Every sentence gets the mask of the first: each row of the batch has a length of its own.", "13.3", HIDDEN),
     Mutant("hidden scores of zero", _reader(hide=0),
-           "Hidden scores are multiplied by 0, and exp(0) is 1: they still get a weight. They need −∞.", "13.1",
+           "Hidden scores are multiplied by 0, and exp(0) is 1: they still get a weight. They need −∞.", "13.3",
            HIDDEN),
     Mutant("added mask of ones", _reader(mask="none", bias=lambda real, S: real.to(S.dtype)),
            "A mask of numbers is *added* to the scores, and 1 against 0, or 0 against −1, hides nothing: hand on a "
-           "boolean mask, or 0 against −∞.", "13.1", HIDDEN),
+           "boolean mask, or 0 against −∞.", "13.3", HIDDEN),
     Mutant("queries hidden too, nothing in their rows", _reader(after=lambda A, real: A * _queries(A, real)),
            "Target rows are hidden by the lengths of the source: every target row needs a result. Only keys are "
-           "padded here.", "13.1", ("values", "gradients")),
+           "padded here.", "13.3", ("values", "gradients")),
     Mutant("one more head axis", _reader(scale=lambda d, w, m: (d / w) ** 0.5),
            "The scores are divided by the root of the number of heads: it is the root of a head's width, d / heads.",
-           "13.1", READ),
+           "13.3", READ),
     Mutant("scale of the source", _reader(scale=lambda d, w, m: m**0.5),
            "The scores are divided by the root of the number of source rows: it is the root of a head's width.",
-           "13.1", READ),
+           "13.3", READ),
     Mutant("mean of the heads", lambda *given: _mean_of_heads(*given),
-           "The heads are averaged: they stand side by side.", "13.1", READ),
+           "The heads are averaged: they stand side by side.", "13.3", READ),
     Mutant("columns of the heads interleaved", _reader(merge="interleaved"),
-           "The heads are put together column by column: those of one head stand side by side.", "13.1", READ),
+           "The heads are put together column by column: those of one head stand side by side.", "13.3", READ),
     *(Mutant(f"hidden scores of {k}", _reader(hide=k),
              f"Hidden scores are set to {k:g}, which still gets a weight: a hidden key needs −∞ before the softmax.",
-             "13.1", HIDDEN) for k in (-1.0, -10.0)),
+             "13.3", HIDDEN) for k in (-1.0, -10.0)),
     *(Mutant(f"hidden scores of {k:g}", _reader(hide=k),
              "Hidden scores are set to a number, and a real score may be smaller: then padding is read. A hidden key "
-             "needs −∞ before the softmax.", "13.1", ("large scores",)) for k in (-50.0, -100.0)),
+             "needs −∞ before the softmax.", "13.3", ("large scores",)) for k in (-50.0, -100.0)),
     Mutant("10 taken off", _reader(mask="none", bias=lambda real, S: ~real * -10.0),
            "10 is taken off hidden scores, which still leaves them a weight: a hidden key needs −∞ before the softmax.",
-           "13.1", HIDDEN),
+           "13.3", HIDDEN),
     Mutant("100 taken off", _reader(mask="none", bias=lambda real, S: ~real * -100.0),
            "A number is taken off hidden scores, and what the encoder left in the padding may outweigh it. A hidden "
-           "key needs −∞ before the softmax.", "13.1", ("large scores",)),
+           "key needs −∞ before the softmax.", "13.3", ("large scores",)),
     Mutant("causal alone", _reader(mask="triangle"),
            "The mask is causal: that is for the decoder's own words. Here it is the padding behind lengths[b] that is "
-           "hidden, and all of the source is there from the beginning.", "13.1", READ),
+           "hidden, and all of the source is there from the beginning.", "13.3", READ),
     Mutant("least score", _reader(mask="none", bias=lambda real, S: (~real) * (S.detach().amin() - S)),
            "Hidden scores are set to the smallest of the others, which still gets a weight: a hidden key needs −∞.",
-           "13.1", HIDDEN),
+           "13.3", HIDDEN),
     Mutant("sigmoid", _reader(soft="sigmoid"),
-           "The weights are sigmoids of the scores, and do not sum to one: it is a softmax.", "13.1", READ),
+           "The weights are sigmoids of the scores, and do not sum to one: it is a softmax.", "13.3", READ),
     Mutant("residual added", lambda *given: given[0] + _reader()(*given),
-           "Y is added to the result: asked is the attention alone.", "13.1", READ),
+           "Y is added to the result: asked is the attention alone.", "13.3", READ),
     Mutant("mask after the softmax", _reader(mask="none", after=lambda A, real: A * real),
-           "The weights of padding are set to 0 after the softmax: the others then do not sum to one.", "13.1", HIDDEN),
+           "The weights of padding are set to 0 after the softmax: the others then do not sum to one.", "13.3", HIDDEN),
     Mutant("padded rows set to zero", _reader(mask="none", of=lambda M, k: M * (
         _arange(M) < k[:, None])[..., None]),
            "The padded rows of M are set to 0, and there is no mask: a key of zeros has the score 0, which gets a "
-           "weight.", "13.1", HIDDEN),
+           "weight.", "13.3", HIDDEN),
     Mutant("one row too many", _reader(shift=1),
-           "The first row of padding is read too: rows 0 … lengths − 1 are real.", "13.1", HIDDEN),
+           "The first row of padding is read too: rows 0 … lengths − 1 are real.", "13.3", HIDDEN),
     Mutant("one row too few", _reader(shift=-1),
-           "The last word of each source is hidden: rows 0 … lengths − 1 are real.", "13.1", READ),
+           "The last word of each source is hidden: rows 0 … lengths − 1 are real.", "13.3", READ),
     Mutant("a source without a graph", _reader(of=lambda M, k: M.detach() + 0 * M),
            "The source is detached: the encoder would learn nothing.", "13.2", ("gradients",)),
     Mutant("weights without a graph", _reader(after=lambda A, real: A.detach()),
            "The weights are detached from the graph: queries and keys would learn nothing.", "13.2", ("gradients",)),
-    Mutant("no scale", _reader(scale=lambda d, w, m: 1.0), "The scores are not divided by √d_k.", "13.1", READ),
+    Mutant("no scale", _reader(scale=lambda d, w, m: 1.0), "The scores are not divided by √d_k.", "13.3", READ),
     Mutant("scale of the whole width", _reader(scale=lambda d, w, m: d**0.5),
            "The scores are divided by √d: a head has d / heads columns, and its scores are divided by the root of "
-           "that.", "13.1", READ),
-    Mutant("no root", _reader(scale=lambda d, w, m: float(w)), "The scores are divided by d_k: it is its root.", "13.1",
+           "that.", "13.3", READ),
+    Mutant("no root", _reader(scale=lambda d, w, m: float(w)), "The scores are divided by d_k: it is its root.", "13.3",
            READ),
     Mutant("multiplied by the root", _reader(scale=lambda d, w, m: w**-0.5),
-           "The scores are multiplied by √d_k: they are divided by it.", "13.1", READ),
+           "The scores are multiplied by √d_k: they are divided by it.", "13.3", READ),
     Mutant("heads by reshape", _reader(split="as it lies"),
            "reshape to (B, heads, n, w) cuts the rows, so that a head mixes tokens: cut the columns, (B, n, heads, w), "
-           "and exchange the axes then.", "13.1", READ),
+           "and exchange the axes then.", "13.3", READ),
     Mutant("heads merged by reshape", _reader(merge="as it lies"),
            "The heads are put together by a reshape alone: exchange the axes first, so that the columns of one token "
-           "stand side by side.", "13.1", READ),
+           "stand side by side.", "13.3", READ),
     Mutant("heads by reshape, both ways", _reader(split="as it lies", merge="as it lies"),
            "reshape to (B, heads, n, w) and back cuts rows and not columns: exchange axes between (B, n, heads, w) and "
-           "(B, heads, n, w).", "13.1", READ),
+           "(B, heads, n, w).", "13.3", READ),
     Mutant("every other column", _reader(split="interleaved", merge="interleaved"),
-           "A head gets every heads-th column: the columns are cut into equal parts that lie side by side.", "13.1",
+           "A head gets every heads-th column: the columns are cut into equal parts that lie side by side.", "13.3",
            READ),
     Mutant("one head", _whole, "There is one head of the whole width: the columns are cut into `heads` parts, each "
-                               "with a softmax of its own.", "13.1", READ),
+                               "with a softmax of its own.", "13.3", READ),
     Mutant("softmax over the queries", _reader(axis=-2),
-           "The softmax runs over the queries: the weights of one query over all keys sum to one.", "13.1", READ),
+           "The softmax runs over the queries: the weights of one query over all keys sum to one.", "13.3", READ),
     Mutant("W_q and W_k exchanged", _reader(maps=lambda q, k, v: (k, q, v)),
-           "W_q and W_k have changed places: queries come from Y, keys from M.", "13.1", READ),
+           "W_q and W_k have changed places: queries come from Y, keys from M.", "13.3", READ),
     Mutant("W_k and W_v exchanged", _reader(maps=lambda q, k, v: (q, v, k)),
-           "Keys and values have changed places.", "13.1", READ),
+           "Keys and values have changed places.", "13.3", READ),
     Mutant("keys without a graph", lambda *given: _keys_detached(*given),
            "The keys are detached from the graph: the source would learn through its values alone.", "13.2",
            ("gradients",)),
-    Mutant("keys as values", _reader(maps=lambda q, k, v: (q, k, k)), "The values are made with W_k.", "13.1", READ),
+    Mutant("keys as values", _reader(maps=lambda q, k, v: (q, k, k)), "The values are made with W_k.", "13.3", READ),
     Mutant("maps transposed", _reader(maps=lambda q, k, v: (q.mT, k.mT, v.mT)),
-           "The maps are transposed, as in F.linear: here a map stands on the right of the rows, Y W_q.", "13.1", READ),
+           "The maps are transposed, as in F.linear: here a map stands on the right of the rows, Y W_q.", "13.3", READ),
     Mutant("precision lost", lambda *given: _in_float32(*given),
-           "Somewhere float64 was lost: give a new tensor the dtype of the others.", "13.1", READ),
+           "Somewhere float64 was lost: give a new tensor the dtype of the others.", "13.3", READ),
 )
 
 
@@ -2385,6 +2416,12 @@ BETAS = (
            "At R / P = β² the slopes are not equal: R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
     Mutant("equal at 1 / beta", _beta(even=lambda beta: 1 / beta),
            "The quotient is turned round: this is P / R.", "13.5", ("equal slopes", "others")),
+    Mutant("quotient of the slopes", lambda P, R, beta: (*_beta()(P, R, beta)[:2], (beta * P / R) ** 2),
+           "This is the quotient of the two slopes at the P and R that were given: asked is the R / P at which they "
+           "are equal, and it depends on β alone.", "13.5", ("equal slopes", "others")),
+    Mutant("quotient of the slopes, upside down", lambda P, R, beta: (*_beta()(P, R, beta)[:2], (R / beta / P) ** 2),
+           "This is the quotient of the two slopes at the P and R that were given: asked is the R / P at which they "
+           "are equal, and it depends on β alone.", "13.5", ("equal slopes", "others")),
     Mutant("equal at one", _beta(even=lambda beta: 1.0),
            "At P = R the slopes are 1/(1 + β²) and β²/(1 + β²): equal for β = 1 alone.", "13.5",
            ("equal slopes", "others")),

@@ -133,6 +133,8 @@ QUESTIONS = (
             Case("four lengths", cases.chain((5, 1, 3, 2), 9, 8), "four rows", guards="two lengths", open=True),
             Case("nan behind the end", cases.chain((3, 2, 5), 8, 9, True), "step says nan of a row that has ended", 1),
             Case("cut off", cases.chain((2, 0, 4), 9, 5), "a row that does not end within max_len", 1),
+            Case("a word like pad", cases.chain((2, 5, 3), 8, 7, like_pad=True), "a live row writes the id of pad",
+                 guards="two lengths", open=True),
             Case("other sizes", cases.chain((4, 2, 6, 3, 1), 10, 8), "five rows", guards="two lengths"),
         ),
         mutants=mutants.WRITERS,
@@ -142,6 +144,7 @@ QUESTIONS = (
             ("Behind its EOS a row has only `pad`, and nothing is added to its $\\log p$", "four lengths"),
             ("may be anything, nan among them", "nan behind the end"),
             ("at most `max_len` words, EOS counted", "cut off"),
+            ("A live row may write a word that has the id of pad", "a word like pad"),
         ),
     ),
     Question(
