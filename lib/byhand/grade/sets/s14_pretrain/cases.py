@@ -9,9 +9,9 @@ from ...model import WrongAnswer, places_of_names
 # 14.1
 
 
-def words(shape, V, barred, rate, fates="masked random kept", tempted=0):
+def words(shape, V, barred, rate, fates="masked random kept", tempted=0, bounds=False):
     """Ids in which some are chosen: at least one of each fate that is named, and so many special ones whose draw is
-    below the rate."""
+    below the rate; with `bounds`, some draws are 0.8, 0.9 and the rate itself."""
 
     def make(rng):
         special = np.zeros(V, bool)
@@ -31,6 +31,11 @@ def words(shape, V, barred, rate, fates="masked random kept", tempted=0):
             if k < tempted:
                 choice[at] = rate * rng.uniform(0.02, 0.98)
                 fate[at] = (0.4, 0.85)[k % 2]
+        if bounds:
+            for k, at in enumerate(hidden[: len(named)]):  # the first number of a span belongs to it
+                fate[at] = spans[named[k]][0]
+            choice[free[-2:]] = rate  # and the rate is not below itself
+            fate[free[-2:]] = 0.4
         arrays = {name: x.reshape(shape) for name, x in
                   {"choice": choice, "fate": fate, "word": rng.uniform(size=size)}.items()}
         return {"ids": ids.reshape(shape), "special": special, **arrays, "mask_id": max(barred), "rate": rate}
@@ -103,14 +108,16 @@ def uneven(rng):
 LEAVES = ("attention.W_q", "norm_1.gamma", "ffn.W_1", "ffn.b_1", "attention.W_o")
 
 
-def model_paths(blocks, shuffled=True, some=3):
-    """Names of a classifier over an encoder, with so many of each block."""
+def model_paths(blocks, shuffled=True, some=3, parts=False):
+    """Names of a classifier over an encoder, with so many of each block; with `parts`, "embedding" stands elsewhere."""
 
     def make(rng):
         paths = ["encoder.embedding.tokens.E", "encoder.embedding.positions.P", "encoder.embedding.norm.gamma"]
         for k in range(blocks):
             paths += [f"encoder.blocks.{k}.{leaf}" for leaf in LEAVES[:some]]
         paths += ["encoder.norm.gamma", "pool.W", "pool.b", "head.W", "head.b"]
+        if parts:
+            paths += ["encoder.segments.embedding.S", "embedding.types.T", "head.to_embedding.W", "pool.embedding_2.W"]
         if shuffled:
             paths = [paths[i] for i in rng.permutation(len(paths))]
         return {"paths": tuple(paths), "blocks": blocks, "lr": round(float(rng.uniform(1e-3, 9e-3)), 4),

@@ -39,6 +39,18 @@ def _quota(free, choice, rate):
     return free & (np.where(free, choice, 2).argsort(axis=-1).argsort(axis=-1) < count)
 
 
+def _in_order(who):
+    """Draws of word that are handed out one after the other, to the places where `who` is True."""
+
+    def function(ids, special, choice, fate, word, mask_id, rate):
+        wanted = who(~special[ids] & (choice < rate), fate)
+        own = np.zeros(word.shape)
+        own[wanted] = word.ravel()[: wanted.sum()]
+        return _hide()(ids, special, choice, fate, own, mask_id, rate)
+
+    return function
+
+
 MIXED = ("three fates", "special words", "batches")
 ALL = ("masked", *MIXED)
 
@@ -380,6 +392,58 @@ HIDERS = (
         "14.1",
         ("three fates", "special words"),
     ),
+    Mutant(
+        "chosen at the rate",
+        _hide(chosen_of=lambda free, choice, rate: free & (choice <= rate)),
+        "A word whose draw is the rate itself is chosen: it is to be below the rate.",
+        "14.1",
+        ("batches", "nothing chosen"),
+    ),
+    Mutant(
+        "mask at 0.8",
+        _hide(fates=(np.nextafter(0.8, 1), 0.9)),
+        "A fate of just 0.8 gives the mask: the mask is below 0.8, and from 0.8 on comes the random word.",
+        "14.1",
+        ("batches",),
+    ),
+    Mutant(
+        "random at 0.9",
+        _hide(fates=(0.8, np.nextafter(0.9, 1))),
+        "A fate of just 0.9 gives a random word: that is below 0.9, and from 0.9 on the word stays.",
+        "14.1",
+        ("batches",),
+    ),
+    Mutant(
+        "mask at 0.8, random at 0.9",
+        _hide(fates=(np.nextafter(0.8, 1), np.nextafter(0.9, 1))),
+        "Fates of just 0.8 and 0.9 are counted with the span below: each belongs to the span that begins there.",
+        "14.1",
+        ("batches",),
+    ),
+    Mutant(
+        "draws in the order of need",
+        _in_order(lambda chosen, fate: chosen & (fate >= 0.8) & (fate < 0.9)),
+        "The draws of word are used up one after the other, by the words that become random: every place has a draw "
+        "of its own, used or not.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "draws in the order of choice",
+        _in_order(lambda chosen, fate: chosen),
+        "The draws of word are used up one after the other, by the chosen words: every place has a draw of its own, "
+        "used or not.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "never the word itself",
+        lambda ids, special, choice, fate, word, *rest: _hide(random_of=lambda word, special: _others(
+            ids, word, special))(ids, special, choice, fate, word, *rest),
+        "The word that stood there is left out of the draw: the random word may be any ordinary one, this one too.",
+        "14.1",
+        ("special words", "batches"),
+    ),
 )
 
 
@@ -390,6 +454,13 @@ def _among(some, word):
 def _skip(word, special):
     number = (word * (~special).sum()).astype(int)
     return number + special[number]
+
+
+def _others(ids, word, special):
+    """A random ordinary word that is not the one of `ids`."""
+    ordinary = np.flatnonzero(~special)
+    number = (word * (len(ordinary) - 1)).astype(int)
+    return ordinary[number + (number >= np.searchsorted(ordinary, ids))]
 
 
 def _but(special, last):
@@ -1157,7 +1228,7 @@ GIVEN = (
 
 
 def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_side="T", read="X", out="H",
-          rows="chosen", signed=1, backward=None, base=1.0, hidden_only=False, truth="targets"):
+          rows="chosen", signed=1, backward=None, base=1.0, hidden_only=False, truth="targets", axis=-1):
     """The tied model with one part replaced by a wrong one."""
 
     def function(E, W, mix, inputs, targets):
@@ -1168,8 +1239,8 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
         C = mix @ X
         H = C @ W
         Z = H @ E.T
-        Z = Z - Z.max(axis=-1, keepdims=True)
-        logs = Z - np.log(np.exp(Z).sum(axis=-1, keepdims=True))
+        Z = Z - Z.max(axis=axis, keepdims=True)
+        logs = Z - np.log(np.exp(Z).sum(axis=axis, keepdims=True))
         hot = np.eye(V)[{"targets": targets, "inputs": inputs}[truth]]
         L = -(share[..., None] * hot * logs).sum() / base
         back = backward(chosen) if backward else share
@@ -1258,6 +1329,13 @@ TIED = ("dE", "repeated words", "batches")
 WAYS = ("dW", *TIED)
 
 TABLES = (
+    Mutant(
+        "softmax over the tokens",
+        _tied(axis=-2),
+        "The softmax runs over the tokens: each token has probabilities of its own, which sum to 1 over the V words.",
+        "14.3",
+        ("loss", *WAYS),
+    ),
     Mutant(
         "true word from the inputs",
         _tied(truth="inputs"),
@@ -1584,9 +1662,9 @@ TABLES = (
 # 14.5
 
 
-def _heights(path, blocks, first=1, other=None, prefix=False, norm="top"):
+def _heights(path, blocks, first=1, other=None, prefix=False, norm="top", lowest=None):
     parts = path.split(".")
-    if "embedding" in parts:
+    if lowest(path) if lowest else "embedding" in parts:
         return 0
     if "blocks" in parts:
         k = parts[parts.index("blocks") + 1]
@@ -1614,6 +1692,21 @@ def _rates(of=None, **how):
 LADDERS = ("five blocks", "twelve blocks", "another order")
 
 RATES = (
+    Mutant(
+        "embedding within a part",
+        _rates(lowest=lambda path: "embedding" in path),
+        "A name counts with the embedding in which these letters stand within a longer part: cut the name at its dots, "
+        "and compare whole parts.",
+        "14.5",
+        ("another order",),
+    ),
+    Mutant(
+        "embedding of the encoder alone",
+        _rates(lowest=lambda path: path.startswith("encoder.embedding.")),
+        "The part embedding is looked for at one place, behind encoder for instance: it may stand anywhere in a name.",
+        "14.5",
+        ("another order",),
+    ),
     Mutant(
         "one step too few",
         _rates(lambda h, top, lr, share: lr * share ** ((top - h) / (top - 1))),
@@ -2815,14 +2908,15 @@ BATCHES = (
     Mutant(
         "one token again and again",
         _batch(lambda r, rng: (np.ones((2 * r, 3)), np.eye(2 * r))),
-        "All tokens are alike: then the step has rank 1, however many they are.",
+        "The step has rank 1, however many tokens there are: all rows of X are alike, for instance, or all of dY.",
         "14.6",
         RANKS,
     ),
     Mutant(
         "too narrow",
         _batch(lambda r, rng: (np.eye(2 * r)[:, : 2 * r - 1] if r > 1 else np.array([[1.0], [1.0]]), np.eye(2 * r))),
-        "The step has one part less than there are tokens: two tokens are not independent, or the width is below 2r.",
+        "The step has one part less than there are tokens: two tokens, or two gradients, are not independent, or a "
+        "width is below 2r.",
         "14.6",
         ("rank 2", "rank 3"),
     ),
@@ -2869,6 +2963,18 @@ BATCHES = (
         "That is too much for the adapter, but fewer tokens do it: half may be left, not more than half.",
         "14.6",
         ("rank 2", "rank 3"),
+    ),
+    *(
+        Mutant(
+            f"{name}, of which 2r count",
+            _batch(lambda r, rng, T=T: (np.eye(T(r), 2 * r), np.eye(T(r), 2 * r))),
+            "The step has as many parts as it should, but some tokens add nothing: rows of zeros, for instance, or "
+            "tokens along the other axis. A row is a token, and 2r rows do it.",
+            "14.6",
+            RANKS,
+        )
+        for name, T in {"2r + 1 tokens": lambda r: 2 * r + 1, "3r + 1 tokens": lambda r: 3 * r + 1,
+                        "4r + 1 tokens": lambda r: 4 * r + 1}.items()
     ),
     Mutant(
         "ten tokens",
@@ -3277,6 +3383,30 @@ BILLS = (
         "14.6",
         ONE,
     ),
+    Mutant(
+        "merged at every step",
+        _bill(lora=lambda L, w, t, d, n, r: (2 * L - 1) * w + L * (2 * d * d * r + 3 * t) + (L - 1) * t),
+        "Forward, A B is multiplied out, a matrix of d × d: X A comes first, and then times B, two thin products.",
+        "14.6",
+        LORA,
+    ),
+    *(
+        Mutant(
+            f"by way of the whole gradient, {name}",
+            _bill(lora=lambda L, w, t, d, n, r, own=own: (3 * L - 1) * w + own(L, t, 2 * d * d * r)),
+            "dA or dB is made from Xᵀ dY, a whole gradient that nobody asks for: dU = dY Bᵀ first, then Xᵀ dU; "
+            "and dB is Uᵀ dY.",
+            "14.6",
+            LORA,
+        )
+        for name, own in {
+            "dU not made": lambda L, t, q: 2 * L * t + (L - 1) * t + 2 * L * q,
+            "dU made for all but the lowest": lambda L, t, q: 2 * L * t + 2 * (L - 1) * t + 2 * L * q,
+            "dU made": lambda L, t, q: 3 * L * t + (L - 1) * t + 2 * L * q,
+            "for dA alone, dU not made": lambda L, t, q: 3 * L * t + (L - 1) * t + L * q,
+            "for dA alone": lambda L, t, q: 3 * L * t + 2 * (L - 1) * t + L * q,
+        }.items()
+    ),
 )
 
 WHOLE = {
@@ -3310,10 +3440,6 @@ THIN = {
     (6, -1): "",
 }
 SIZES = {"0": (0, 0), "L": (1, 0), "2 * L": (2, 0), "3 * L - 1": (3, -1), "3 * L": (3, 0), "2 * L - 1": (2, -1)}
-TOLD = {
-    ("0", (6, -1)), ("0", (0, 0)), ("L", (6, -1)), ("3 * L - 1", (6, -1)), ("2 * L - 1", (6, -1)), ("2 * L", (6, 0)),
-    *(("2 * L - 1", thin) for thin in ((6, 0), (5, 0), (5, -1), (4, 0), (4, -1), (7, -1), (7, -2))),
-}
 
 
 def _counted(whole, thin):
@@ -3321,10 +3447,11 @@ def _counted(whole, thin):
     return _bill(lora=lambda L, w, t, d, n, r: (a * L + b) * w + (c * L + e) * t)
 
 
+TOLD = {one(7, 50, 521, 4)[3] for one in (_bill(), *(mutant.function for mutant in BILLS))}  # right, or named above
 BILLS += tuple(
     Mutant(f"{whole} whole and {thin} thin", _counted(whole, thin), f"{WHOLE[whole]} {THIN[thin]}".strip(), "14.6",
            ("adapters",))
-    for whole in WHOLE for thin in THIN if (whole, thin) not in TOLD
+    for whole in WHOLE for thin in THIN if _counted(whole, thin)(7, 50, 521, 4)[3] not in TOLD
 )
 
 # 14.11
