@@ -102,6 +102,15 @@ def draws(V, T, p, m):
     return make
 
 
+def exactly(m):
+    """Chances of a half and two quarters, in any order, at T = 2; p is the half."""
+    def make(rng):
+        return {"logits": rng.permutation([0.0, 2 * np.log(0.5), 2 * np.log(0.5)]), "T": 2.0, "p": 0.5,
+                "u": (rng.permutation(m) + rng.uniform(0.2, 0.8, size=m)) / m}
+
+    return make
+
+
 def descent(N, d, V, parts):
     def make(rng):
         return {"W": rng.normal(size=(d, V)), "X": rng.normal(size=(N, d)), "y": rng.integers(V, size=N), "lr": 0.7,
@@ -122,6 +131,7 @@ MODELS = {
     "mean of the batch": "the mean over the batch",
     "last sequence": "the last text of the batch, in the text before it only",
     "both": "the future, and the batch",
+    "faint": "the future, and the batch, a thousandth as much",
 }
 
 
@@ -136,12 +146,15 @@ def a_model(kind, V, seed):
         Y = np.cumsum(X, axis=1) / np.arange(1, n + 1)[:, None]
         if kind in ("mask off by one", "both"):
             Y[:, :-1] += 0.1 * X[:, 1:]
+        if kind == "faint":
+            Y[:, :-1] += 1e-4 * X[:, 1:]
+            Y = Y - 1e-4 * Y.mean(axis=0)
         if kind == "even places":
-            Y[:, : n - 1 : 2] += 0.1 * X[:, 1::2]
+            Y[:, : n - 1 : 2] += 0.1 * (X - X.mean(axis=-1, keepdims=True))[:, 1::2]  # the sum of a row stays
         if kind == "inside":
             Y[:, -3] += 0.1 * X[:, -2]
         if kind == "last to first":
-            Y[:, 0] += 0.1 * X[:, -1]
+            Y[:, 0] -= 0.1 * (ids[:, -1:] > 0)
         if kind == "one token in V":
             Y[:, :-2] += 0.1 * (ids[:, 2:, None] == V - 1)
         if kind in ("mean of the batch", "both"):
@@ -156,6 +169,8 @@ def a_model(kind, V, seed):
 def probed(kind, B, n, V):
     def make(rng):
         ids = rng.integers(V // 2, size=(B, n))  # no rare word is among them, nor next to them
+        if kind == "last to first":
+            ids[:, -1] = 0  # whatever comes in its place lowers logits, and raises none
         return {"ids": ids, "V": V, "kind": kind, "seed": int(rng.integers(10**6))}
 
     return make
@@ -265,13 +280,14 @@ def records(names, rounds):
                 slopes[k:] = 10 ** rng.uniform(-3.5, 0, size=6 - k)
                 slopes[k] = 10 ** rng.uniform(-3.9, -2.5)  # the first one need not be the worst
             if name in ("mask", "wiring"):
-                gap = float(rng.uniform(0.1, 3))
+                gap = float(rng.uniform(2, 3))
             if name == "mask":
-                leak, loss = float(rng.uniform(0.1, 1)), 0.3 * floor
+                leak, loss = float(rng.uniform(0.5, 1)), 0.3 * floor
             if name == "labels":
                 loss = 0.3 * floor
             if seen[name] == 2:  # near to the bounds, and a leak of which the loss shows nothing
                 leak = 1.5e-4 if name == "mask" else leak
+                gap = 1.5e-4 if name in ("mask", "wiring") else gap
                 loss = {"mask": 1.3, "labels": 0.98, "none": 1.02}.get(name, loss / floor) * floor
             for key, x in zip(made, (slopes, gap, leak, loss, floor), strict=True):
                 made[key].append(x)

@@ -40,6 +40,14 @@ BACK = ("what goes back", "other sizes")
 
 GAINS = (
     Mutant(
+        "g added to dY g",
+        _gain(mix=lambda dY, g: g + dY * g),
+        "g stands where dY should: Y is N times 1 + g, so what goes back is dY times 1 + g, which is dY + dY ∘ g, "
+        "and not g + dY ∘ g.",
+        "17.1",
+        BACK,
+    ),
+    Mutant(
         "the output for the row",
         _gain(output=True),
         "Y stands where N belongs: the slope of the root has the normalised row before its gain, in both places.",
@@ -435,7 +443,7 @@ GROUPED = (
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1, width="k", early=False):
+            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False):
     def function(dO, Q, K, V, c):
         s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
@@ -443,7 +451,7 @@ def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV
         A = _softmax(c * t if cap else U)
         dA = dO @ V.T * (slope(t, c) if early else 1)
         dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0))
-        dS = dS * (slope(t, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
+        dS = dS * (slope(A if weights else t, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
         dQ, dK = dS @ K * (s if "Q" in scale else 1), dS.T @ Q * (s if "K" in scale else 1)
         return (dK, dQ, dV(A, dO)) if turn else (dQ, dK, dV(A, dO))
 
@@ -453,6 +461,14 @@ def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV
 SCORES = ("dQ", "dK", "a small cap", "other sizes")
 
 CAPPED = (
+    Mutant(
+        "slope of the weights",
+        _capped(slope=lambda t, c: 1 - t * t, weights=True),
+        "The slope of the cap is taken of the weights, 1 − A²: it is that of the tanh, one minus the square of S "
+        "/ c.",
+        "17.1",
+        SCORES,
+    ),
     Mutant(
         "tanh twice",
         _capped(slope=lambda t, c: 1 - np.tanh(t) ** 2),
@@ -630,6 +646,8 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whol
         dE = dZ.T @ H if scores else np.zeros_like(E)
         if lookup == "add":
             np.add.at(dE, ids, dX)
+        elif lookup == "twice":
+            np.add.at(dE, ids, 2 * dX)
         elif lookup == "once":
             dE[ids] += dX
         elif lookup == "set":
@@ -648,6 +666,14 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whol
 ALL_TIED = ("all different", "repeats", "other sizes")
 
 TIED = (
+    Mutant(
+        "look-up twice",
+        _tied("twice"),
+        "The share of the look-up is counted twice: the table is read twice, once by the look-up and once by the "
+        "scores.",
+        "10.5",
+        ALL_TIED,
+    ),
     Mutant(
         "as given",
         _tied("once"),
@@ -770,7 +796,8 @@ def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=Tr
             P, Q = _softmax(logits[:, :-1]), np.eye(V)[ids[:, :-1]]
         last = lengths[:, None]
         mask = {"next": np.arange(1, n) < last, "this": np.arange(n - 1) < last, "all": np.ones((B, n - 1), bool),
-                "short": np.arange(2, n + 1) < last, "nonzero": ids[:, 1:] != 0}[keep][..., None]
+                "short": np.arange(2, n + 1) < last, "more": np.arange(n - 1) <= last,
+                "later": (np.arange(1, n) < last) & (np.arange(n - 1) > 0), "nonzero": ids[:, 1:] != 0}[keep][..., None]
         if share == "tokens":
             w = mask / mask.sum()
         elif share == "texts":
@@ -796,6 +823,22 @@ LOSSES = ("the loss", "its gradient", "a single token", "other sizes")
 GRADS = ("its gradient", "a single token", "other sizes")
 
 PADDED = (
+    Mutant(
+        "two tokens too many",
+        _padded("more"),
+        "The last real token of each text is asked for the padding after it, and so is the padding: place t asks "
+        "for token t + 1, which must be real, t + 1 < length.",
+        "17.5",
+        LOSSES,
+    ),
+    Mutant(
+        "first question left out",
+        _padded("later"),
+        "The first place of each text is left out: it has no token before it, but one after it, and that one is "
+        "asked for.",
+        "8.8",
+        LOSSES,
+    ),
     Mutant(
         "as given",
         _padded("this"),
@@ -1099,6 +1142,10 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
                 spots = spots - cut
             if place == "last":
                 spots = np.full(n, old + n - 1)
+            if place == "first":
+                spots = np.full(n, old)
+            if place == "tail":
+                spots = np.arange(-n, 0)
             words = E[new]
             X = words if place == "none" else words + P[spots]
             source = words if cached == "words" else X
@@ -1113,6 +1160,8 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
                      else np.sqrt(d) if scale else 1)
             if first == "mask" and n > 1:
                 S = np.where(np.arange(seen_K.shape[0]) <= np.arange(old, old + n)[:, None], S, -np.inf)
+            if mask == "restart":
+                S = np.where(np.arange(seen_K.shape[0]) <= np.arange(n)[:, None], S, -np.inf)
             if mask == "no self" and old:
                 S = np.where(np.arange(S.shape[1]) < S.shape[1] - 1, S, -np.inf)
             Y = _softmax(S) @ seen_V
@@ -1127,6 +1176,28 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
 READ = ("a long rest", "a short rest", "other sizes")
 
 PIECES = (
+    Mutant(
+        "first place for a piece",
+        _pieces("first"),
+        "All tokens of a piece stand at its first place: each is a place further than the one before it.",
+        "17.3",
+        ("a long rest", "a short rest", "all at once", "other sizes"),
+    ),
+    Mutant(
+        "last places of the table",
+        _pieces("tail"),
+        "Each piece gets the last rows of P: a token stands at the place that counts the tokens before it.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "mask from 0 for each piece",
+        _pieces(mask="restart"),
+        "The mask counts the rows of each piece from 0, so that a new token sees the first token alone: it stands "
+        "at place len(K) before it is added, and sees all that is kept and itself.",
+        "17.3",
+        READ,
+    ),
     Mutant(
         "as given",
         _pieces("restart"),
@@ -1271,10 +1342,13 @@ def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: 
             ranked = ranked[::-1]
             mass = np.cumsum(w[ranked])
         size = {"cross": 1 + (mass < p).sum(), "least": 1 + (mass < p).sum(), "top": (w >= p * w.max()).sum(),
-                "over": (w >= 1 - p).sum(),
+                "over": (w >= 1 - p).sum(), "past": min(len(w), 1 + (mass <= p).sum()),
+                "ids": min(len(w), 1 + (np.cumsum(w) < p).sum()),
                 "short": max(1, (mass < p).sum()), "all": len(w),
                 "more": min(len(w), 2 + (mass < p).sum())}[cut]
         kept = np.zeros(len(w))
+        if cut == "ids":
+            ranked = np.arange(len(w))
         if when == "after":
             kept[ranked[:size]] = _softmax(heat(logits, T))[ranked[:size]]
         else:
@@ -1300,6 +1374,22 @@ HOT = ("hot", "cold")
 DRAWN = ("hot", "cold", "other sizes")
 
 DRAWS = (
+    Mutant(
+        "past p",
+        _draw(cut="past"),
+        "The nucleus has a word too many where chances are exactly p: they reach it. A word is added as long as "
+        "the sum before it is below p.",
+        "17.3",
+        ("exactly p",),
+    ),
+    Mutant(
+        "nucleus by ids",
+        _draw(cut="ids"),
+        "The nucleus is filled in the order of the ids: it is the fewest words, so the likeliest come first. Only "
+        "the shares that the draws fall into follow the ids.",
+        "17.3",
+        (*DRAWN, "T of one"),
+    ),
     Mutant(
         "as given",
         _draw(when="after"),
@@ -1445,9 +1535,12 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                 Q = torch.nn.functional.one_hot(z, W.shape[1]).to(W.dtype)
                 g = x.T @ (P - Q)
                 share = {"sum": N, "means": len(z) * parts, "means added": len(z), "sums": 1, "sums of parts": parts,
-                         "own": len(z)}
+                         "own": len(z), "floors": len(z) * N / max(N // parts, 1)}
                 share = share[how]
-                if within:
+                if within == "kept":
+                    slope = slope + g / share
+                    W = W - lr * slope
+                elif within:
                     W = W - lr * g / share
                 else:
                     slope = slope + g / share
@@ -1466,6 +1559,29 @@ PARTED = ("even parts", "uneven parts", "other sizes")
 ALL_STEPS = ("even parts", "uneven parts", "one part", "other sizes")
 
 STEPPED = (
+    Mutant(
+        "all parts as long as N // parts",
+        _steps("floors"),
+        "Every part weighs N // parts rows of N: a longer one has more rows, and weighs as many as it has.",
+        "11.8",
+        UNEVEN,
+    ),
+    Mutant(
+        "a step for each part, gradients kept",
+        _steps(within="kept"),
+        "The weights move after every part, and the gradients of earlier parts with them: one step comes after "
+        "the last part.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
+        "zeroed for each part",
+        _steps(last=True),
+        "The gradients are set to zero before every part, so that a step has the share of its last part alone: "
+        "set them to zero once a step.",
+        "11.8",
+        PARTED,
+    ),
     Mutant(
         "longer parts cut",
         _steps("means", trim=True),
@@ -1584,7 +1700,8 @@ STEPPED = (
 # 17.10
 
 
-def _probe(places="all", words="all", look="before", texts="all", same_row=False, alone=False, together=False):
+def _probe(places="all", words="all", look="before", texts="all", same_row=False, alone=False, together=False,
+           size=np.abs, least=0.0):
     def function(model, ids, V):
         B, n = ids.shape
         base, future, mates = model(ids), 0.0, 0.0
@@ -1596,7 +1713,7 @@ def _probe(places="all", words="all", look="before", texts="all", same_row=False
                     other = ids.copy()
                     mine = slice(None) if together else slice(b, b + 1)
                     other[mine, t:stop] = (other[mine, t:stop] + shift) % V
-                    gap = np.abs(model(other) - base)[mine]
+                    gap = size(model(other) - base)[mine]
                     seen = {"before": gap[:, :t], "upto": gap[:, : t + 1], "last": gap[:, t - 1 : t],
                             "first": gap[:, :1], "none": gap[:, :0]}[look]
                     future = max(future, seen.max(initial=0.0))
@@ -1607,8 +1724,8 @@ def _probe(places="all", words="all", look="before", texts="all", same_row=False
                     other[1] = (other[1] + shift) % V
                 if not same_row:
                     other[b] = ids[b]
-                mates = max(mates, np.abs(model(other) - base)[b].max())
-        return future, mates
+                mates = max(mates, size(model(other) - base)[b].max())
+        return future if future > least else 0.0, mates if mates > least else 0.0
 
     return function
 
@@ -1619,10 +1736,49 @@ RARE, HALF, MEAN, THIRD, BOTH, MORE = ("a rare word", "every other place", "the 
 
 PROBES = (
     Mutant(
+        "exchanged",
+        lambda *given: _probe()(*given)[::-1],
+        "The two numbers have changed places: the future comes first, the other texts second.",
+        "17.5",
+        (AHEAD, FAR, MEAN, THIRD),
+    ),
+    Mutant(
+        "with the sign",
+        _probe(size=lambda D: D),
+        "The differences are compared with their sign, and a leak may only lower the logits: take their size, "
+        "np.abs.",
+        "17.5",
+        (FAR,),
+    ),
+    Mutant(
+        "sums with the sign",
+        _probe(size=lambda D: D.sum(axis=-1)),
+        "The differences are added with their sign, and a leak may only lower the logits, or lower some and raise "
+        "others: take their size, np.abs, before anything is added.",
+        "17.5",
+        (FAR, HALF),
+    ),
+    Mutant(
+        "size of a sum",
+        _probe(size=lambda D: np.abs(D.sum(axis=-1))),
+        "The differences are added before their size is taken, and some are above 0 and some below: take np.abs "
+        "of each.",
+        "17.5",
+        (HALF,),
+    ),
+    Mutant(
+        "above a hundredth",
+        _probe(least=1e-2),
+        "Small movements are passed over: in a model that is right nothing moves at all but by rounding, and a "
+        "leak may be a ten-thousandth.",
+        "17.5",
+        ("a faint one",),
+    ),
+    Mutant(
         "counts itself",
         _probe(look="upto"),
-        "Your probe counts the place that was changed: it may move, and does in every good model. Only places "
-        "before it may not.",
+        "Your probe sees the future in a model that is right: it looks at the place that was changed, or at places "
+        "after it. They may move, and do in every good model; only places before the change may not.",
         "8.9",
         (RIGHT, MEAN, THIRD),
     ),
@@ -1695,8 +1851,8 @@ PROBES = (
     Mutant(
         "all texts together",
         _probe(together=True),
-        "Your probe changes all texts together, so that what one text does to another looks like the future. "
-        "Change one text at a time.",
+        "What one text does to another looks like the future here. Change one text at a time, and look for the "
+        "future in that text alone.",
         "17.5",
         (THIRD,),
     ),
@@ -1914,6 +2070,14 @@ EVERY = ("ten records", "thirty records", "other numbers")
 
 RECORDS = (
     Mutant(
+        "slopes from the other end",
+        lambda slopes, *rest: _detective()(slopes[::-1], *rest),
+        "The slopes are read from the wrong end, so that every fault is called loss, or none of them by its part: "
+        "the first number is that of head, the array next to the loss.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
         "the worst slope",
         _detective("worst"),
         "You take the largest error. A fault spoils everything after it, some of it more than its own neighbour: "
@@ -2036,14 +2200,14 @@ RECORDS = (
         "0.4",
         EVERY,
     ) for limit in (1e-14, 1e-13, 1e-12)),
-    *(Mutant(
-        f"gap above {limit:g}",
-        _detective(gap_limit=limit),
-        "A gap of a tenth is no rounding: two programs that compute the same differ by 1e-11 at most. Your bound on "
-        "the gap is too lax.",
+    Mutant(
+        "gap above 0.5",
+        _detective(gap_limit=0.5),
+        "A gap just above 1e-4 is a fault already: two programs that compute the same differ by 1e-11 at most. Your "
+        "bound on the gap is too lax.",
         "0.4",
-        ("other numbers",),
-    ) for limit in (1.0, 1.5)),
+        ("thirty records", "other numbers"),
+    ),
     *(Mutant(
         f"leak above {limit:g}",
         _detective(leak_limit=limit),

@@ -233,6 +233,7 @@ QUESTIONS = (
             Case("hot", cases.draws(9, 2.5, 0.7, 60), "T = 2.5, p = 0.7", 1),
             Case("cold", cases.draws(8, 0.4, 0.9, 60), "T = 0.4, p = 0.9", 1),
             Case("T of one", cases.draws(7, 1.0, 0.8, 50), "T = 1", guards="hot", open=True),
+            Case("exactly p", cases.exactly(40), "the likeliest word has the chance p", guards="hot", open=True),
             Case("other sizes", cases.draws(12, 3.5, 0.6, 80), "other sizes", guards="hot"),
         ),
         mutants=mutants.DRAWS,
@@ -240,6 +241,7 @@ QUESTIONS = (
             ("the fewest words whose chances reach $p$", "hot"),
             ("The temperature comes first", "cold"),
             ("with $T = 1$ the code is right", "T of one"),
+            ("Chances of exactly $p$ reach it", "exactly p"),
         ),
     ),
     Question(
@@ -307,6 +309,8 @@ QUESTIONS = (
             Case("one of the batch", cases.probed("last sequence", 4, 3, 6), "the last text, in the one before it", 1),
             Case("both at once", cases.probed("both", 2, 4, 5), "the future and the batch", guards="the batch's mean",
                  open=True),
+            Case("a faint one", cases.probed("faint", 3, 5, 4), "both, and a thousandth as much",
+                 guards="the batch's mean", open=True),
             Case("other sizes", cases.probed("one token in V", 2, 6, 8), "other sizes", guards="one place ahead"),
         ),
         mutants=mutants.PROBES,
@@ -323,6 +327,7 @@ QUESTIONS = (
             ("The batch may come in through a mean", "the batch's mean"),
             ("or through one text alone", "one of the batch"),
             ("A model may have both faults", "both at once"),
+            ("A leak may be small, a ten-thousandth of the logits, and of either sign", "a faint one"),
         ),
     ),
     Question(
