@@ -55,6 +55,14 @@ def _by_height(patches, height, width, patch):
 
 TOGETHER_ALL = ("one image", "colours", "two axes in front")
 TOGETHER = (
+    Mutant("the wrong pair exchanged", _together((0, 1, 3, 2, 4)),
+           "The pixels' rows and columns are exchanged, and the squares stay where they were: the pair to exchange is "
+           "the column of the square and the row of the pixel, so that a line of the image runs through all squares "
+           "beside each other.", "15.1", TOGETHER_ALL),
+    Mutant("stacked, then side by side", _together((1, 2, 0, 3, 4)),
+           "Squares that are beside each other are put below each other, and rows of squares side by side: the other "
+           "way round, the w squares of a row stand side by side, and the rows below each other.", "15.1",
+           TOGETHER_ALL),
     Mutant("reshape alone", _together((0, 1, 2, 3, 4)),
            "A reshape alone: in memory the pixels of a square stand together, those of a line of the image must. Read "
            "the rows as five axes, exchange two, and only then flatten.", "15.1", TOGETHER_ALL),
@@ -173,6 +181,8 @@ BILLS = (
     Mutant("no channels", _bill(weights=lambda p, c, d: p * p * d, embed=lambda n, p, c, d: 2 * n * p * p * d),
            "The channels are missing: a square has patch² times channels numbers.", "15.1", ("colours",
                                                                                            "halved squares")),
+    Mutant("a side for a square", _bill(weights=lambda p, c, d: p * c * d, embed=lambda n, p, c, d: 2 * n * p * c * d),
+           "A square is counted with patch pixels: it has patch × patch, each with all channels.", "15.1", BILL_ALL),
     Mutant("attention without its products", _bill(pairs=0),
            "The scores and the mean of the values are missing: 4 m² d a block, and they are what small squares make "
            "dear.", "9.9", BILL_ALL),
@@ -233,6 +243,11 @@ def _names(order=tuple(_ORDERS), say=lambda name: name, look=lambda x: x, withou
     return function
 
 
+def _last_two(image, F, patch):
+    name = _names(without=("transposed", "channels first"), default="")(image, F, patch)
+    return name or _names(("transposed", "channels first"), look=lambda F: F[0])(image, F, patch)
+
+
 _TURN = {"down first": "transposed", "transposed": "down first"}
 EXHIBIT_ALL = ("five exhibits", "colours in another grid", "a corner of one colour")
 NAMING = (
@@ -252,8 +267,12 @@ NAMING = (
       for order in (tuple(_ORDERS), ("reshape", "right", "down first", "transposed", "channels first"))),
     Mutant("rows as sets", _names(("right", "transposed", "channels first", "down first", "reshape"),
                                   look=lambda F: np.sort(F, axis=1)),
-           "The rows are compared as sets of numbers, or by their sums, so the order in a row is not seen: a square "
-           "that is transposed, or that has its channels first, holds the same numbers.", "15.1", EXHIBIT_ALL),
+           "The order in a row is not seen, as where rows are compared as sets of numbers, by their sums, or by their "
+           "first number alone: a square that is transposed, or that has its channels first, holds the same numbers "
+           "and begins with the same one.", "15.1", EXHIBIT_ALL),
+    Mutant("the first row tells the last two apart", _last_two,
+           "The first row alone tells transposed from channels first: where the square in the corner has one colour, "
+           "it is the same in both. Compare all rows.", "15.1", ("a corner of one colour",)),
     *(Mutant(f"{name} taken for {default}", _names(without=(name,), default=default), says, "15.1", EXHIBIT_ALL)
       for name, says in {
           "right": "The right exhibit is accused.",
@@ -407,6 +426,9 @@ def _layers(fc=lambda H, W, c, e: H * W * c * H * W * e + H * W * e, conv=lambda
 
 LAYER_ALL = ("an image", "a larger one")
 LAYERS = (
+    Mutant("a pixel reads its own pixel", _layers(fc=lambda H, W, c, e: H * W * (c * e + e)),
+           "The fully connected layer is counted as if a pixel that comes out read one pixel alone: it reads all of "
+           "them, height · width · c numbers.", "15.4", LAYER_ALL),
     Mutant("windows of one channel", _layers(conv=lambda k, c, e: (k * k + 1) * e),
            "Each window is taken to read one channel: an output channel reads k · k numbers of all c.", "15.4",
            ("an image", "a larger one")),
@@ -515,11 +537,12 @@ BAGS = (
            "Opposite everywhere, but as bags of squares the two differ: one has more white squares than the other. How "
            "many must be white?", "15.5", BAG_ALL),
     Mutant("squares exchanged", _exchanged,
-           "The squares are the same, in another order, so the model cannot tell; but most pixels are equal in both "
+           "The squares are the same, in another order, so the model cannot tell; but some pixels are equal in both "
            "pictures. They are to be opposite at every one.", "15.5", BAG_ALL),
     Mutant("half of each square", _diagonal,
-           "Each square is half white, and its opposite is another square: black where it was white. The squares "
-           "themselves must be the same in both pictures.", "15.5", BAG_ALL),
+           "Opposite everywhere, but some square has both colours, and its opposite, black where it was white, is not "
+           "in the picture as often as it is: so the two are made of different squares. Squares of one colour are the "
+           "simplest.", "15.5", BAG_ALL),
     Mutant("the same twice", lambda h, w, p: (_big(_chess(h, w), p),) * 2,
            "The two pictures are the same one.", "15.5", BAG_ALL),
 )
@@ -809,9 +832,24 @@ def _words_first(dX, ids, words, n):
     return _unpacked()(turned, ids, words, n)
 
 
+def _next_rows(dX, ids, words, n):
+    """The second picture read at rows n … 2n − 1, in all that is made of it."""
+    m = ids.shape[-1]
+    _, _, dE, _, _ = _unpacked()(dX, ids, words, n)
+    dF, _, _, dP, dK = _unpacked()(np.concatenate([dX[..., : n + m, :], dX[..., n : 2 * n, :]], axis=-2), ids, words, n)
+    return dF, dX[..., n : 2 * n, :], dE, dP, dK
+
+
 PACK_ALL = ("one sequence", "a batch", "two axes in front", "a word twice")
 BATCHED = ("a batch", "two axes in front")
 PACKS = (
+    Mutant("rows of the second picture from n on", _next_rows,
+           "The second picture is taken from row n on, where the words stand: it begins behind them, at row n + m.",
+           "15.7", PACK_ALL),
+    Mutant("pictures added", lambda *given: (
+        (out := _unpacked()(*given))[0] + out[1], out[0] + out[1], *out[2:]),
+           "dF and dG are both the sum of the two pictures' rows: each picture has squares of its own, and only what "
+           "they share, P, adds up.", "15.7", PACK_ALL),
     Mutant("second picture forgotten", _unpacked(places=lambda F, G: F),
            "dP comes from the first picture alone; the second one used the same places, so its rows are added.",
            "15.7", PACK_ALL),
