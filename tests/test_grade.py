@@ -730,6 +730,7 @@ FORMS = {  # a wrong array, the right one, and the sentence
     "inverted": (A43 > 0, A43 <= 0, "True and False are exchanged."),
     "large whole numbers": (A43.astype(int) + 10**12 + 1, A43.astype(int) + 10**12, "Every number is too large by 1."),
     "one flag": (np.array(True), np.array(False), ""),
+    "flags of one value": (np.zeros(5, bool), np.ones(5, bool), ""),
     "weights": (SOFT / 2, SOFT, "The rows are weights and should sum to one; yours sum to 0.5."),
     "columns sum": (SOFT / SOFT.sum(axis=0), SOFT, "The columns sum to one, and it should be the rows."),
     "noise": (A43 + np.random.default_rng(5).normal(size=(4, 3)), A43, ""),

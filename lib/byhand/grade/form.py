@@ -139,8 +139,8 @@ def _too_few(a, b):
 def about_numbers(name, array, right):
     """A sentence about wrong numbers in the right shape, or ""."""
     if array.dtype.kind == "b" and right.dtype.kind == "b":
-        if array.size > 1 and (array != right).all():
-            return "True and False are exchanged."
+        if array.size > 1 and (array != right).all():  # of one value alone nobody can say so
+            return "True and False are exchanged." if right.any() and not right.all() else ""
         if array.size == 1:
             return ""
     a, b = plain(array), plain(right)

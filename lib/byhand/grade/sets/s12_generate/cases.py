@@ -78,6 +78,12 @@ def draws(shape, low=0.4, high=2.5, scale=1.5, gone=0):
     return make
 
 
+def far_from_zero(rng):
+    """Logits that are all near some thousand: only their differences matter."""
+    z = draws((4, 7))(rng)
+    return z | {"logits": z["logits"] + rng.uniform(6000, 9000, size=(4, 1)).round()}
+
+
 # ---------------------------------------------------------------- 12.5
 
 
@@ -119,6 +125,17 @@ def just_reached(rng):
     p = rng.permutation([0.25, 0.25, 0.5, 0.5, 0.75, 0.75])
     return {"logits": np.zeros((6, 4)), "T": np.round(rng.uniform(0.5, 2.5, size=6), 2), "p": p,
             "u": rng.uniform(0.02, 0.98, size=6)}
+
+
+def smallest_draw(rng):
+    """Draws u = 0, in rows whose first words were left out of the nucleus and in one whose first word is in it."""
+    logits = rng.normal(size=(6, 8))
+    for row in logits[:4]:
+        row[int(rng.integers(2, 8))] = row.max() + 4.0
+    logits[5, 0] = logits[5].max() + 1.0
+    return {"logits": logits, "T": np.round(rng.uniform(0.5, 1.0, size=6), 2),
+            "p": np.round(rng.uniform(0.2, 0.6, size=6), 2),
+            "u": np.array([0.0, 0.0, 0.0, *rng.uniform(0.02, 0.98, size=2), 0.0])}
 
 
 # ---------------------------------------------------------------- 12.6

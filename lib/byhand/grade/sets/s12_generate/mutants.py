@@ -90,6 +90,12 @@ def _short(pieces, p, text):
     return *zip(*few, strict=True), text
 
 
+def _longest_left_out(pieces, p, text):
+    longest = max(len(piece) for piece in pieces)
+    few = [(piece, share) for piece, share in zip(pieces, p, strict=True) if len(piece) < longest]
+    return *zip(*few, strict=True), text
+
+
 def _shares(pieces, p, text):
     a = [0.0]
     for end in range(1, len(text) + 1):
@@ -116,6 +122,21 @@ def _number_of_cuts(pieces, p, text):
 
 
 SPELLING = (
+    Mutant(
+        "longest pieces left out",
+        lambda *x: _spelled()(*_longest_left_out(*x)),
+        "The longest pieces are never tried: they are rare here, so the numbers come close. Go up to the length of the "
+        "longest, and that included.",
+        "12.1",
+        ("every cut", "sentence", "long text"),
+    ),
+    Mutant(
+        "one letter more",
+        _spelled(scale=lambda pieces, p, text: len(text) + 1),
+        "Both are divided by one more than there are letters: a(0) is no letter, and the end of the text is none.",
+        "12.1",
+        ("likeliest cut", "every cut", "sentence", "long text"),
+    ),
     Mutant(
         "longest piece first",
         _spelled(lambda *x: _walk(*x, lambda piece, share: len(piece))[1]),
@@ -566,6 +587,22 @@ DISCOUNTS = (
         "c(h) counts the end of the text, where nothing came after the history: divide by how often a word followed.",
         "12.1",
         ("the end",),
+    ),
+    Mutant(
+        "history handed on reversed",
+        lambda ids, V, history, d: _mixture()(ids, V, history[::-1], d),
+        "The history is turned round: its newest word stands last, as in the text, and the oldest, history[0], is left "
+        "out first.",
+        "12.1",
+        ("three words",),
+    ),
+    Mutant(
+        "every count shrinks alike",
+        _mixture(lambda c, q, d, V: (1 - d * (c > 0).sum() / c.sum()) * c / c.sum() + d * (c > 0).sum() / c.sum() * q),
+        "Every count gives up the same share of itself: it is the same number, d, so that frequent words keep nearly "
+        "all and rare ones little.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
     ),
     Mutant(
         "history reversed",
@@ -1543,7 +1580,8 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
         words = {"shares": words, "likeliest first": order[rows, ranks], "ranks": ranks, "greedy": P.argmax(dim=-1),
                  "from the end": (P.cumsum(dim=-1) > 1 - where).int().argmax(dim=-1),
                  "nearest": (P.cumsum(dim=-1) - where).abs().argmin(dim=-1), "before": (words - 1).clamp(min=0),
-                 "behind": words + 1, "anew": words}[draw]
+                 "behind": words + 1, "anew": words,
+                 "at the bound": (P.cumsum(dim=-1) >= where).int().argmax(dim=-1)}[draw]
         if draw == "anew":
             words = torch.multinomial(P.nan_to_num(1.0), 1)[:, 0]
         return (words, P) if back == "all" else (ranks, sorted_P)
@@ -1552,6 +1590,14 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
 
 
 WISHES = (
+    Mutant(
+        "up to its bound",
+        _wish(draw="at the bound"),
+        "With u = 0 a word is said that has no probability: a share begins where the one before ends, and that bound "
+        "belongs to the later word. Take the first cumulative sum above u.",
+        "12.4",
+        ("smallest draw",),
+    ),
     Mutant(
         "a tiny temperature",
         _wish(zero="tiny"),
@@ -2551,8 +2597,15 @@ def _room(x, t):
 
 BILLS = (
     Mutant(
+        "keys or values are read",
+        _bill(reading=lambda x, cache: sum(x["P"] * x["size"] + cache(x["n"] + i) // 2 for i in range(1, x["s"] + 1))),
+        "Of the cache only half is read at each step: the new tokens need keys and values, both.",
+        "12.5",
+        ("reading", "short texts"),
+    ),
+    Mutant(
         "keys or values",
-        _bill(lambda x: _unit(x) / 2),
+        _bill(lambda x: _unit(x) // 2),
         "Keys or values are counted, not both: a token leaves one of each behind in every group.",
         "12.5",
         ("cache", "reading", "as large", "short texts"),
@@ -3444,8 +3497,8 @@ STALE = (
     Mutant(
         "a token at the end",
         lambda L: _chain(L, L + 1, L),
-        "Row 0 looks at a token behind all the others: when that comes, it is the last row itself, and reads nobody. "
-        "Row 0 may look at a row of the chain.",
+        "What the last token changes never reaches the last row, the one that is read, so nobody notices: a row on the "
+        "way to it has to be read by the next. L tokens are enough: row 0 may look at the end of the chain.",
         "12.5",
         ("two blocks", "three blocks", "four blocks"),
     ),
@@ -3529,7 +3582,7 @@ STALE = (
     Mutant(
         "begins at row 1",
         _from_row_one,
-        "It works with one token less: nobody needs the token before the row that looks ahead.",
+        "It works with one token less: not every token is needed, such as one before the row that looks ahead.",
         "12.5",
         ("two blocks", "three blocks", "four blocks"),
     ),
@@ -3895,7 +3948,7 @@ def _loud(V, p):
 
 def _copying(back=1, first="minus", reads=("word", "before"), into="before", brings="word", out="next", c=None,
              turn_1=False, turn_2=False, layers=(1, 1), look=0, part_1="word", unit_1=False,
-             unit_2=False, also=False):
+             unit_2=False, also=False, places=False):
     """Two layers of four blocks; `first` says what is done about the first token, which sees itself alone."""
 
     def function(V, p):
@@ -3908,6 +3961,7 @@ def _copying(back=1, first="minus", reads=("word", "before"), into="before", bri
         M_1[place[back:], place[: 2 * V - back]] = long
         N_1[part[part_1][:V], part[into]] = 1.0
         N_1[part["word"], part["next"]] += 2.0 * also
+        N_1[place, place] += 1.0 * places
         M_2[part[reads[0]], part[reads[1]]] = long
         if first == "minus" and reads[1] != "word":
             M_2[part["word"], part["word"]] -= long
@@ -3927,6 +3981,53 @@ def _copying(back=1, first="minus", reads=("word", "before"), into="before", bri
 
 
 COPIES = (
+    Mutant(
+        "strength one, place 0 shut out",
+        _copying(c=lambda V, p: 1.0, first="place"),
+        "Scores of 1 hardly prefer anything: a lead of c over n − 1 others gives the weight 1 / (1 + (n − 1) e^(−c)).",
+        "4.4",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "one strength of 30",
+        _copying(c=lambda V, p: 30.0),
+        "A fixed strength is too small for some V or p: a lead of c over n − 1 others gives the weight "
+        "1 / (1 + (n − 1) e^(−c)), so c must grow with ln V and with ln 1/(1 − p).",
+        "4.4",
+        ("nearly certain",),
+    ),
+    Mutant(
+        "over the word, place 0 shut out",
+        _copying(into="word", first="place"),
+        "Layer 1 brings the word before into the part called word, on top of the own one: it goes into the part "
+        "called before, where layer 2 can meet it.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "place brought as well, loud",
+        _copying(first="place", places=True, c=_loud),
+        "Layer 1 brings the place as well, so the second token is at place 0, too, and what keeps others from the "
+        "first token keeps them from it: bring the word alone.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "the first token, loud",
+        _copying(first="nothing", c=_loud),
+        "One token of the second half is undecided: the first token of all sees itself alone in layer 1, so it says "
+        "that it follows its own word. Take that back in layer 2.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
+    Mutant(
+        "place brought as well, place 0 shut out",
+        _copying(first="place", places=True),
+        "Layer 1 brings the place as well, so the second token is at place 0, too, and what keeps others from the "
+        "first token keeps them from it: bring the word alone.",
+        "12.6",
+        ("five words", "a dozen", "nearly certain"),
+    ),
     Mutant(
         "the first token",
         _copying(first="nothing"),

@@ -139,6 +139,8 @@ QUESTIONS = (
             Case("filtered", cases.draws((4, 6), gone=2), "two words of each row are gone", guards="slopes", open=True),
             Case("large logits", cases.draws((3, 8), 300.0, 900.0, 800.0), "logits of some hundreds, T too",
                  guards="entropy", open=True),
+            Case("far from zero", cases.far_from_zero, "logits that are all near some thousand", guards="slopes",
+                 open=True),
             Case("other sizes", cases.draws((5, 7)), "other sizes", guards="slopes"),
         ),
         mutants=mutants.WARMTH,
@@ -148,6 +150,7 @@ QUESTIONS = (
             ("logits (*B, V)", "a batch"),
             ("A word that a filter took away has the logit −∞", "filtered"),
             ("Logits may be as large as some thousand.", "large logits"),
+            ("Logits may be as large as some thousand.", "far from zero"),
         ),
     ),
     Question(
@@ -180,6 +183,7 @@ QUESTIONS = (
                  guards="probabilities", open=True),
             Case("just reached", cases.just_reached, "words that have just the mass p", guards="probabilities",
                  open=True),
+            Case("smallest draw", cases.smallest_draw, "u = 0", guards="words", open=True),
             Case("nearly equal", cases.nearly_equal, "T = 0 and a small lead", guards="the likeliest", open=True),
             Case("other sizes", cases.wishes(9, 6, 1, 1), "nine readers, six words", guards="the likeliest"),
         ),
@@ -188,6 +192,7 @@ QUESTIONS = (
         clauses=(
             ("the fewest words whose probabilities reach p, likeliest first", "probabilities"),
             ("in whose share of [0, 1) u falls", "words"),
+            ("in whose share of [0, 1) u falls", "smallest draw"),
             ("0 for the likeliest word", "the likeliest"),
             ("above 0 and at most 1", "all words"),
             ("Of equal words the first goes in first.", "equal words"),
@@ -263,7 +268,7 @@ QUESTIONS = (
         clauses=(
             ("keys turned already", "cache"),
             ("the first column of each row that is no padding", "output"),
-            ("in padding there may be anything", "output"),
+            ("in padding there may be any numbers, however large", "output"),
             ("Rows may all be equally long", "no padding"),
             ("the cache may still be empty", "the first token"),
         ),
@@ -431,7 +436,7 @@ QUESTIONS = (
         cases=(
             Case("five words", cases.words(5, 0.9), "V = 5, p = 0.9", 2),
             Case("a dozen", cases.words(12, 0.99), "V = 12, p = 0.99", 2),
-            Case("nearly certain", cases.words(20, 0.99999), "V = 20, p = 0.99999", 1),
+            Case("nearly certain", cases.words(20, 1 - 1e-12), "V = 20, p = 1 − 10⁻¹²", 1),
             Case("another vocabulary", cases.words(8, 0.75), "V = 8, p = 0.75", guards="a dozen"),
         ),
         mutants=mutants.COPIES,
