@@ -215,7 +215,10 @@ def test_stored_arrays_are_those_of_the_references():
             for case in question.public:
                 inputs = make_inputs(question, case)
                 result = examine_module.finish(question, inputs, run(REFERENCES[question.id], inputs, question))
-                for mine, stored in zip(result.arrays, expected_arrays(question, case), strict=True):
+                known = expected_arrays(question, case)
+                for name, mine, stored in zip(question.judged, result.arrays, known, strict=True):
+                    if case.look and name not in case.look:
+                        continue
                     assert mine.dtype == stored.dtype and mine.shape == stored.shape
                     mine, stored = (x.astype(float) for x in (mine, stored))  # masks and counts too
                     finite = np.isfinite(stored)  # the maximum over nothing is −∞

@@ -145,12 +145,12 @@ def container(command, tmp_path, **other):
     line += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     for name in ("lib", "lib64", "bin"):
         line += ["--symlink", f"usr/{name}", f"/{name}"]
-    for folder in sandbox.python_folders():
+    for name, place in (("scratch", "/scratch"), ("grades", "/grades"), ("home", "/me"), ("tmp", "/tmp"), ("grades", "/dev/shm")):
+        line += ["--perms", how[name], "--tmpfs", place]
+    for folder in sandbox.python_folders():  # after /tmp, for it may lie in there
         for parent in list(Path(folder).parents)[-2::-1]:
             line += ["--perms", "0755", "--dir", str(parent)]
         line += ["--ro-bind", folder, folder]
-    for name, place in (("scratch", "/scratch"), ("grades", "/grades"), ("home", "/me"), ("tmp", "/tmp"), ("grades", "/dev/shm")):
-        line += ["--perms", how[name], "--tmpfs", place]
     line += ["--perms", how["course"], "--dir", "/course", "--ro-bind", str(LIBRARY), "/course/lib",
              "--ro-bind", str(tmp_path), "/me/in", "--remount-ro", "/", "--chdir", "/", "--clearenv"]
     for name, value in {"HOME": "/me", "TMPDIR": "/scratch", "PYTHONPATH": "/course/lib", "PATH": "/usr/bin",

@@ -367,7 +367,7 @@ WRONG = [
     M("annex.fused.begin", "invariant", "sums of the last step kept", "            x.fill(0)", "            pass"),
     M("annex.fused.begin", "invariant", "weight gradients of the last step kept", "    w.first = True\n", "    w.first = False\n"),
     M("annex.fused.backward_", "invariant", "weight gradients of the last piece only", "    w.first = False\n", ""),
-    M("annex.fused._add", "invariant", "weight gradients of the last piece only", "    dW += np.matmul(", "    dW[...] = np.matmul("),
+    M("annex.fused._add", "invariant", "a weight gradient of the last piece in place of the sum", "    dW += np.matmul(", "    dW[...] = np.matmul("),
     M("annex.fused.prepare", "invariant", "queries, values, keys in one row", 'for name in "qkv"], axis', 'for name in "qvk"], axis'),
     M("annex.fused.finish", "invariant", "their gradients in another order", 'zip("qkv", parts', 'zip("kqv", parts'),
     M("annex.fused.finish", "invariant", "their gradients forgotten", "[...] = part", "[...] = 0"),

@@ -85,7 +85,7 @@ def flash_attention_forward(
                 EXP(E, out=E)
                 _hide(E, 0, cache, head, rows, cols)
                 l += ones[: len(E)] @ E
-                o += E.mT @ V[head][cols]
+                o += E.mT @ V[head][cols]  # (16.7)
             l = np.where(l == 0, 1, l)
             O[head][rows] = o / l[:, None]
             L[head][rows] = _finite(m_q) / UNIT + np.log(l)
@@ -108,7 +108,7 @@ def flash_attention_backward(
             once = np.where(free, L[head][rows], 0)  # A = exp(s) exp(−L): a factor of the query, as well in dO
             each = UNIT * (L[head][rows] - once)
             g = np.exp(-once)[:, None] * dO[head][rows]
-            D = np.vecdot(g, O[head][rows])
+            D = np.vecdot(g, O[head][rows])  # (16.13)
             for cols in _blocks(rows.stop if is_causal else m, block):
                 A = np.matmul(K[head][cols], q.mT, out=tile[: cols.stop - cols.start, : len(q)])
                 if not free.all():
@@ -116,12 +116,12 @@ def flash_attention_backward(
                     np.clip(A, FLOOR, -FLOOR, out=A)
                 EXP(A, out=A)
                 _hide(A, 0, cache, head, rows, cols)
-                dV[head][cols] += A @ g
-                dS = np.matmul(V[head][cols], g.mT, out=dtile[: len(A), : len(q)])  # so far this is dA
+                dV[head][cols] += A @ g  # (16.10)
+                dS = np.matmul(V[head][cols], g.mT, out=dtile[: len(A), : len(q)])  # dA (16.11)
                 dS -= D
                 dS *= A
                 dQ[head][rows] += dS.mT @ K[head][cols]
-                dK[head][cols] += dS @ Q[head][rows]
+                dK[head][cols] += dS @ Q[head][rows]  # (16.14)
     dQ *= scale
     dK *= scale
     return dQ, dK, dV

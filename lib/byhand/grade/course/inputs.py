@@ -56,7 +56,8 @@ def request(set_id: str, names, key: bytes, patience: float = 1.0, lent=None) ->
                 seed = str(seed_of(key, question, case))
                 cases.append({"name": case.name, "place": place, "make": made, "seed": seed})
         asked.append({"id": question.id, "name": question.name, "returns": question.returns, "torch": question.torch,
-                      "seconds": patience * question.seconds, "drive": drive, "source": text.reached(roots),
+                      "seconds": patience * question.seconds, "late": question.late, "drive": drive,
+                      "source": text.reached(roots),
                       "lent": right_functions(set_id, (lent or {}).get(question.id, ()), question.name),
                       "cases": cases})
     return {"questions": asked, "load": patience * LOAD, "inputs": [len(x) for x in blobs]}, blobs

@@ -123,6 +123,7 @@ def answered(question, cells, plain, write):
         exec(compile(question["source"], "<course>", "exec"), vars(course))
     about = SimpleNamespace(
         id=question["id"], returns=tuple(question["returns"]), torch=question["torch"], seconds=question["seconds"],
+        late=question["late"],
         drive=eval(question["drive"], vars(course)) if question["drive"] else None)
     ready = []
     for case in question["cases"]:
