@@ -30,7 +30,7 @@ from same_output import keep_same, slack  # noqa: E402
 PROFILE = tempfile.TemporaryDirectory(prefix="ipython-", ignore_cleanup_errors=True)
 os.environ.update(KERNEL_ENV, IPYTHONDIR=PROFILE.name)
 os.environ.pop("MPLBACKEND", None)
-if "CUDA_VISIBLE_DEVICES" not in os.environ and not Path("/dev/nvidiactl").exists():
+if os.environ.get("CUDA_VISIBLE_DEVICES") == "" or not Path("/dev/nvidiactl").exists():
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when Triton is imported; with a GPU its kernels are compiled
 threadpoolctl.threadpool_limits(1)  # of what is imported already: a plugin of pytest brings NumPy before this file
 

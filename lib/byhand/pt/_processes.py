@@ -31,8 +31,10 @@ def apart(module):
             yield
     else:
         module.set_requires_gradient_sync(False)
-        yield
-        module.set_requires_gradient_sync(True)
+        try:
+            yield
+        finally:
+            module.set_requires_gradient_sync(True)
 
 
 def whole(x):

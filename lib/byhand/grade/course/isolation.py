@@ -5,7 +5,6 @@ In each of them expected values are in another process than the submission. What
 
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -56,12 +55,7 @@ def _end_all_of(user: int) -> None:
                 pass
         if not found:
             return
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in found:
-                try:
-                    os.kill(pid, number)
-                except ProcessLookupError:
-                    pass
+        keeper.end(found)
 
 
 def separate(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  # noqa: B008

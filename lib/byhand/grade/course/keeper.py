@@ -40,13 +40,18 @@ def descendants() -> dict[int, tuple[int, int]]:
 def end_all() -> None:
     """Stopped first, so that none can start another one, then killed, until there are none."""
     while found := descendants():
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in found:
-                try:
-                    os.kill(pid, number)
-                except ProcessLookupError:
-                    pass
+        end(found)
         reap()
+
+
+def end(pids) -> None:
+    """All of them stopped, then all killed."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
 
 
 def reap() -> set[int]:
