@@ -167,3 +167,17 @@ def test_signals_that_were_ignored_or_blocked_are_heard_all_the_same(options, sa
     probe.write_text(HEARD, encoding="utf-8")
     run = subprocess.run([sys.executable, "-c", DEAF, probe, *options], capture_output=True, text=True, cwd=ROOT)
     assert said in run.stdout, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize(("marks", "promised", "code"), [
+    (("browser",), "1", 1), (("browser",), "", 0), (("browser", "live"), "1", 0), (("gpu",), "1", 0),
+])
+def test_only_a_skipped_page_fails_where_a_browser_is_promised(marks, promised, code, tmp_path):
+    probe = tmp_path / "test_skipped.py"
+    marked = "".join(f"@pytest.mark.{mark}\n" for mark in marks)
+    body = "def test_seen():\n    pytest.skip('not here')\n\n\ndef test_run():\n    pass\n"
+    probe.write_text(f"import pytest\n\n\n{marked}{body}", encoding="utf-8")
+    ask = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conftest", probe]
+    run = subprocess.run(ask, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"CI": promised})
+    assert run.returncode == code, run.stdout + run.stderr
+    assert "1 passed, 1 skipped" in run.stdout

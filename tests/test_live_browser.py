@@ -13,7 +13,7 @@ from browser import accessibility, browser, faults, narrow, serve, visit, visito
 from byhand.grade.sets import questions_of
 from live_cells import HTML, IDLE, run_cell
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.live]
 SET = "book/exercises/04_attention.html"
 WRONG = """def attention(Q, K, V, mask=None):
     S = Q @ K.mT
