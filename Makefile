@@ -70,6 +70,7 @@ serve: $(BUILT)  ## read the built book in a browser; PORT=8000
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
 lab: $(INSTALLED)  ## open the chapters in JupyterLab
+	@$(BIN)/jupyter-trust book/*.ipynb book/exercises/*.ipynb
 	$(BIN)/jupyter-lab book
 
 bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine, and one table; ONLY="flash decode" for some

@@ -15,7 +15,7 @@ import threadpoolctl
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "_ext")]
 pytest.register_assert_rewrite("specs", "invariants", "twins")  # a red proof shows what it compared
 
 import fewer_formats  # noqa: E402, F401  (tools/ is on the path only now; this one before all that reads notebooks)

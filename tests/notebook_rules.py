@@ -11,6 +11,7 @@ import json
 import re
 import tokenize
 
+import citations
 import nbformat
 import yaml
 from run_notebooks import CELL_METADATA, METADATA
@@ -257,6 +258,19 @@ def no_widget_state(nb, name):
     return bad
 
 
+ONLY_BUILT = re.compile(r"\{[a-z][\w:-]*\}`[^`]*`|^ *(?:`{3,}|:{3,})\{[^}]*\}|^\([\w-]+\)=$", re.MULTILINE)
+
+
+def plain_markdown(nb, name):
+    """What only the book's build understands would stand raw in JupyterLab, VS Code and Colab."""
+    bad = []
+    for i, cell in enumerate(nb.cells):
+        if cell.cell_type == "markdown":
+            bad += [f"cell {i}: {m[0]!r} is no plain Markdown" for m in ONLY_BUILT.finditer(cell.source)]
+            bad += [f"cell {i}: {fault}" for fault in citations.wrong(cell.source)]
+    return bad
+
+
 # ---------------------------------------------------------------- titles, equations, exercises
 
 
@@ -325,33 +339,6 @@ def tags_in_order(nb, name):
             bad.append(f"cell {i}: \\tag{{{tag}}} does not come after {last[0]}.{last[1]}{last[2]}")
         last = n or last
     return bad
-
-
-def exercises_paired(nb, name):
-    """Every gate that opens closes, labels are unique, every solution belongs to an exercise of its page."""
-    bad, open_gate, labels, solved = [], None, [], []
-    for i, cell in enumerate(nb.cells):
-        if cell.cell_type != "markdown":
-            continue
-        for m in re.finditer(r"(?m)^[ ]*[`:]{3,}\{((?:exercise|solution)(?:-start|-end)?)\}[ ]*(\S*)", cell.source):
-            kind, target = m[1].split("-")[0], m[2]
-            if m[1].endswith("-end"):
-                bad += [f"cell {i}: {m[1]} closes {open_gate}"] if open_gate != kind else []
-                open_gate = None
-                continue
-            bad += [f"cell {i}: {m[1]} opens inside {open_gate}"] if open_gate else []
-            open_gate = kind if m[1].endswith("-start") else open_gate
-            if kind == "solution":
-                solved.append((i, target))
-            else:
-                label = re.match(r"(?:\n:\w+:.*)*?\n:label:[ ]*(\S+)", cell.source[m.end() :])
-                labels.append(label[1] if label else None)
-                bad += [] if label else [f"cell {i}: an exercise without a :label:"]
-    bad += [f"{open_gate}-start is never closed"] if open_gate else []
-    bad += [f"label {x} stands twice" for x in sorted({x for x in labels if x and labels.count(x) > 1})]
-    bad += [f"cell {i}: a solution of {t!r}, which is no exercise of this page" for i, t in solved if t not in labels]
-    targets = [t for _, t in solved]
-    return bad + [f"{t!r} has two solutions" for t in sorted({t for t in targets if targets.count(t) > 1})]
 
 
 # ---------------------------------------------------------------- the book as a whole
@@ -430,10 +417,10 @@ PAGE_RULES = [
     figures_in_numbers,
     nothing_from_outside,
     no_widget_state,
+    plain_markdown,
     numbered_title,
     numbered_sections,
     equations_in_both_worlds,
     tags_in_order,
-    exercises_paired,
 ]
 BOOK_RULES = [references_have_tags, numbers_belong_to_one_page, continued, listed_in_toc, linked_from_chapter]

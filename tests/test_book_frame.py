@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import citations
 import pytest
 import yaml
 
@@ -241,9 +242,28 @@ def test_references_are_complete():
 
 def test_every_citation_has_an_entry_and_every_entry_is_shown():
     for name in toc_files(TOC):
-        cited = ",".join(re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", markdown(source(name))))
+        cited = ",".join(re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", citations.cite(markdown(source(name)))))
         assert {key.strip() for key in cited.split(",") if key} <= set(bibliography(BIB)), name
     assert ":all:" in (BOOK / "bibliography.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("plain", "role"), [
+    ("by [Ba et al. (2016)](references.bib#ba2016):", "by {cite:t}`ba2016`:"),
+    ("so ([Ba et al., 2016](../references.bib#ba2016))", "so {cite:p}`ba2016`"),
+    ("so ([Ba et al., 2016](references.bib#ba2016); [Press and Wolf, 2017](references.bib#press2017))",
+     "so {cite:p}`ba2016,press2017`"),
+    ("(as [Ba et al. (2016)](references.bib#ba2016) do)", "(as {cite:t}`ba2016` do)"),
+    ("[here](other.bib#ba2016), [there](https://a.org)", "[here](other.bib#ba2016), [there](https://a.org)"),
+])
+def test_a_link_to_the_bibliography_is_a_citation_in_the_book(plain, role):
+    assert citations.cite(plain) == role and citations.wrong(plain) == []
+
+
+def test_a_citation_says_whom_it_cites():
+    assert citations.labels()["press2017"] == ("Press and Wolf", "2017")
+    assert citations.labels()["popovic2015"] == ("Popović", "2015")  # accents as a reader writes them
+    assert citations.labels()["olsson2022"][0] == "Olsson et al."  # "and others"
+    assert citations.wrong("([Ba et al., 2015](references.bib#ba2016))")
 
 
 # The pages that were built

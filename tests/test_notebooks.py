@@ -84,9 +84,7 @@ def good_page():
             new_code_cell("figure()", outputs=[figure, copy.deepcopy(stream)], metadata={"mystnb": about}),
             new_code_cell("refuse()", outputs=[refused], metadata={"tags": ["raises-exception"]}),
             new_code_cell("x", outputs=[new_output("execute_result", data={"text/plain": "1"}, execution_count=4)]),
-            new_markdown_cell("```{exercise-start} One\n:class: q\n:label: ex-1\n```"),
-            new_markdown_cell("Show it.\n\n```{exercise-end}\n```"),
-            new_markdown_cell("````{solution} ex-1\n:class: dropdown\nSo.\n````\n\n[a link out](https://example.org)"),
+            new_markdown_cell("[Ba et al. (2016)](references.bib#ba2016), [a link out](https://example.org)."),
         ],
     )
     for i, cell in enumerate(nb.cells):
@@ -202,12 +200,20 @@ PAGE_FAULTS = {
         "a style": lambda nb: output(nb.cells[2], "<link rel=stylesheet href=//example.org/x.css>", "text/html"),
         "a font": lambda nb: output(nb.cells[2], "<style>a{src:url(http://example.org/f)}</style>", "text/html"),
         "a picture": lambda nb: say(nb, "![a cat](https://example.org/cat.png)"),
-        "a directive": lambda nb: say(nb, "```{image} https://example.org/cat.png\n```"),
         "a frame in code": lambda nb: code(nb, "HTML('<iframe src=\"http://example.org\">')"),
     },
     "no_widget_state": {
         "a widget": lambda nb: output(nb.cells[2], "{}", "application/vnd.jupyter.widget-view+json"),
         "a script": lambda nb: output(nb.cells[2], "alert(1)", "application/javascript"),
+    },
+    "plain_markdown": {
+        "a role": lambda nb: say(nb, "By {cite:t}`ba2016`."),
+        "a fence": lambda nb: say(nb, "```{note}\nSo.\n```"),
+        "a box": lambda nb: say(nb, ":::{admonition} So\n:::"),
+        "a label": lambda nb: say(nb, "(here)=\n\n### Here"),
+        "another name": lambda nb: say(nb, "[Li et al. (2016)](references.bib#ba2016)"),
+        "another year": lambda nb: say(nb, "[Ba et al. (2015)](references.bib#ba2016)"),
+        "no such entry": lambda nb: say(nb, "[Ba et al. (2016)](references.bib#ba2061)"),
     },
     "numbered_title": {
         "another number": lambda nb: code(nb, "# 5 · Tiny", cell=0),
@@ -237,16 +243,6 @@ PAGE_FAULTS = {
         "another chapter": lambda nb: say(nb, "$$ a = c \\tag{5.1} $$"),
         "not a number": lambda nb: say(nb, "$$ a = c \\tag{*} $$"),
         "ten is after nine": lambda nb: say(nb, "$$ a \\tag{4.10} $$\n\n$$ b \\tag{4.9} $$"),
-    },
-    "exercises_paired": {
-        "never closed": lambda nb: nb.cells[7].update(source="Show it."),
-        "closed twice": lambda nb: say(nb, "```{exercise-end}\n```", cell=8),
-        "no label": lambda nb: nb.cells[6].update(
-            source="```{exercise-start} One\n```\n\n```{exercise} x\n:label: ex-1\n```"
-        ),
-        "a label twice": lambda nb: say(nb, "```{exercise}\n:label: ex-1\nAgain.\n```", cell=8),
-        "a solution of nothing": lambda nb: nb.cells[8].update(source="```{solution} ex-2\n```"),
-        "two solutions": lambda nb: say(nb, "```{solution} ex-1\n```", cell=8),
     },
 }
 
