@@ -1,5 +1,5 @@
 """Citations that read well wherever a notebook is opened: `[Ba et al. (2016)](references.bib#ba2016)` is an ordinary
-link to the entry. In the book it becomes a citation, with the whole reference in a hint and a place in the bibliography."""
+link to the entry. In the book it becomes a citation, with the whole reference in a hint, and in the bibliography."""
 
 import functools
 import re
