@@ -71,7 +71,7 @@ serve: $(BUILT)  ## read the built book in a browser; PORT=8000
 
 lab: $(INSTALLED)  ## open the chapters in JupyterLab
 	@$(BIN)/jupyter-trust book/*.ipynb book/exercises/*.ipynb
-	$(BIN)/jupyter-lab book
+	$(BIN)/jupyter-lab --config tools/lab_config.py book
 
 bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine, and one table; ONLY="flash decode" for some
 	@$(BIN)/python benchmarks/bench.py $(ONLY)

@@ -53,7 +53,7 @@ def left_running(folder):
 
 
 @contextlib.contextmanager
-def lab(folder, theme):
+def lab(folder, theme, trusted=()):
     """JupyterLab on a port of this machine that is free, with nothing of anybody's own settings."""
     settings = folder / "settings" / "@jupyterlab"
     for name, content in (SETTINGS | {"apputils-extension/themes": {"theme": theme}}).items():
@@ -67,7 +67,10 @@ def lab(folder, theme):
         "JUPYTERLAB_SETTINGS_DIR": str(settings.parent), "BYHAND_PROGRESS": str(folder / "progress.sqlite"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
+    for path in trusted:
+        subprocess.run([Path(sys.executable).with_name("jupyter-trust"), path], env=env, cwd=folder, check=True)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", "--port=0", "--allow-root",
+               f"--config={ROOT / 'tools' / 'lab_config.py'}",
                "--IdentityProvider.token=", f"--ServerApp.root_dir={folder / 'book'}", "--LabApp.collaborative=False"]
     log = folder / "lab.log"
     with log.open("wb") as out:
@@ -226,3 +229,42 @@ def test_a_problem_set_in_jupyterlab(folder):
     assert {q: record.points for q, record in records.items()} == {q.id: q.points for q in questions_of("04")}
     assert (records[ID].hints, records[ID].tries) == (0, 5)
     assert outside == [] and left_running(folder) == []
+
+
+def as_it_opens(address, page, name):
+    """A chapter that nobody has touched, and that is saved: the buttons of its pieces, its folded cells, and what
+    stands raw in its text."""
+    page.set_default_timeout(1000 * SECONDS)
+    page.goto(f"{address}/lab/tree/{name}?reset")
+    page.locator(".jp-MarkdownOutput h2", has_text="4.6").wait_for(state="attached")
+    page.get_by_text(re.compile(r"\| Idle$")).wait_for()
+    page.locator(".jp-mod-dirty").first.wait_for()  # Lab has noted the kernel in it: left alone, it saves that
+    page.locator(".jp-Notebook").focus()
+    page.keyboard.press("ControlOrMeta+s")
+    page.locator(".jp-mod-dirty").first.wait_for(state="detached")
+    return {
+        "buttons": page.locator(".bh-box [role=radio]").count(),
+        "folded": page.locator(".jp-CodeCell .jp-InputPlaceholder").count(),
+        "raw": re.findall(r"\{[a-z:]+\}`|:::|```", page.locator(".jp-Notebook").inner_text()),
+        "cited": page.locator(".jp-MarkdownOutput a", has_text="Vaswani et al. (2017)").count(),
+    }
+
+
+def test_a_chapter_opens_alive_and_unchanged(folder):
+    """`make lab` trusts the notebooks first; the second one, in another letter, shows what it is like without."""
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlab:")[2]
+    assert recipe.index("jupyter-trust book/*.ipynb book/exercises/*.ipynb") < recipe.index("--config tools/lab_conf")
+    text = (ROOT / "book" / SET).read_text(encoding="utf-8")
+    folds = sum(cell["metadata"].get("jupyter", {}).get("source_hidden", False) for cell in json.loads(text)["cells"])
+    stranger = folder / "book" / "stranger.ipynb"
+    stranger.write_text(text.replace("Vaswani et al. (2017)", "Vaswani et al. (2017)!", 1), encoding="utf-8")
+    with lab(folder, THEMES["light"], [f"book/{SET}"]) as address, browser() as chrome:
+        with visitor(chrome, address) as page:
+            opened = as_it_opens(address, page, SET)
+            page.locator(".bh-box [role=radio]").nth(1).click()
+            assert page.locator(".bh-box [role=radio]").nth(1).get_attribute("aria-checked") == "true"
+        with visitor(chrome, address) as page:
+            untrusted = as_it_opens(address, page, stranger.name)
+    assert opened["buttons"] > 5 and opened["cited"] == 1 and opened["folded"] == folds > 5
+    assert opened["raw"] == [] and untrusted["buttons"] == 0
+    assert (folder / "book" / SET).read_text(encoding="utf-8") == text, "to open it, and to save it, has changed it"
