@@ -154,6 +154,27 @@ def the_race_at_the_end_leaves_nothing_behind(limit):
     assert _thread._count() == threads
 
 
+LATE = """
+def arm(which, seconds, *interval):
+    left = real(which, seconds, *interval)
+    if not seconds and callable(signal.getsignal(signal.SIGALRM)):
+        signal.raise_signal(signal.SIGALRM)
+    return left
+"""
+
+
+def struck_at_the_very_end():
+    """A signal that had already come when the timer was taken away: Python delivers it one instruction later, in the
+    code of the limit itself. What is left of the timer then?"""
+    scope = {"signal": signal, "real": signal.setitimer}
+    exec(compile(LATE, limits.__file__, "exec"), scope)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "_arm", scope["arm"])
+        with time_limit(5.0):
+            pass
+    return signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 @contextlib.contextmanager
 def _alarm(seconds, again=limits.AGAIN, error=TimeUp, timer_off=True, handler_back=True):
     def stop(number, frame):
@@ -212,6 +233,11 @@ WRONG_LIMITS = {
     "the timer stays": (lambda seconds: _alarm(seconds, timer_off=False), handler_and_timer_are_as_before),
     "no thought of another limit": (_alarm, a_limit_around_a_limit_holds),
 }
+
+
+@needs_timer
+def test_a_limit_that_strikes_at_the_very_end_leaves_no_timer():
+    assert struck_at_the_very_end() == (0.0, 0.0)
 
 
 @needs_timer

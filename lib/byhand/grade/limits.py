@@ -41,10 +41,12 @@ def time_limit(seconds):
 
 @contextlib.contextmanager
 def _by_signal(seconds):
-    wait = AGAIN
+    wait, over = AGAIN, False
 
     def stop(number, frame):
         nonlocal wait
+        if over:  # it struck just before the timer was taken away: to wind that up again would end the process later
+            return
         _arm(signal.ITIMER_REAL, wait)
         wait = max(wait / 2, OFTEN)
         if frame is None or frame.f_code.co_filename not in _ON_THE_WAY_OUT:
@@ -57,6 +59,7 @@ def _by_signal(seconds):
         _arm(signal.ITIMER_REAL, min(seconds, left or math.inf))
         yield
     finally:
+        over = True
         _arm(signal.ITIMER_REAL, 0)
         _set(signal.SIGALRM, signal.SIG_DFL if before is None else before)
         if left:
