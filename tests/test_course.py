@@ -85,7 +85,7 @@ def test_what_never_ran_is_no_zero(tmp_path, monkeypatch):
 def test_a_right_answer_that_is_late_is_no_expected_value(monkeypatch, tmp_path):
     """On a machine that is too busy for it: an error, and neither a zero nor the end of the batch."""
     monkeypatch.setattr(grading.run, "run", lambda *a: grading.Result("late"))
-    monkeypatch.setattr(grading, "_answers", lambda *a: {i: ({}, "") for i in FULL})
+    monkeypatch.setattr(grading, "_answers", lambda *a: {i: ({}, ["", ""]) for i in FULL})
     grading._expected.cache_clear()
     (tmp_path / "a.ipynb").write_bytes(notebook(HEAD, A, B, C))
     status, note, _, graded = batch.one(str(tmp_path / "a.ipynb"), "04", b"late")
@@ -184,10 +184,10 @@ def test_the_worker_refuses_to_run_outside():
 @pytest.mark.parametrize("set_id", SETS)
 def test_inputs_go_in_as_they_are_made_here(set_id):
     """Plain ones come out of the request again; of others the source that is sent makes the same."""
-    from byhand.grade.course.worker import thawed
+    from byhand.grade.course.child import thawed
 
     names = {q.name for q in questions_of(set_id)}
-    asked, blobs = inputs.request(set_id, names, KEY)
+    asked, parts = inputs.request(set_id, names, KEY)
     by_id = {q.id: q for q in questions_of(set_id)}
     for q in asked["questions"]:
         for case in q["cases"]:
@@ -197,7 +197,7 @@ def test_inputs_go_in_as_they_are_made_here(set_id):
                 assert int(case["seed"]) == inputs.seed_of(KEY, by_id[q["id"]], real) and q["source"]
                 compile(q["source"], "source", "exec")
                 continue
-            found = {name: thawed(json.loads(json.dumps(x)), blobs) for name, x in case["inputs"].items()}
+            found = {name: thawed(json.loads(json.dumps(x)), parts[case["hidden"]]) for name, x in case["inputs"].items()}
             assert list(found) == list(right) and all(same(found[k], right[k]) for k in right)
 
 
@@ -245,7 +245,7 @@ FRAMES = {  # what a submission may have written where results are read
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_what_is_no_frame_ends_the_reading(name):
-    assert list(grading._frames(FRAMES[name])) == []
+    assert list(grading.frames(FRAMES[name])) == []
 
 
 def test_an_array_that_lies_is_none():

@@ -4,10 +4,8 @@ This process never runs a submission; the one that does never knows an expected 
 """
 
 import functools
-import json
 import random
 import shutil
-import struct
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +18,10 @@ from ..forbid import forbidden, names_in
 from ..model import make_inputs
 from ..run import Result
 from ..sets import questions_of, references_of
-from . import picture, sandbox, worker
+from . import child, picture, sandbox, worker
+from .child import frames
 from .hidden import discreet
-from .inputs import request
+from .inputs import as_bytes, request
 from .modules import HOME, needed
 from .submission import Submission
 
@@ -53,13 +52,13 @@ def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confi
     questions, written = questions_of(set_id), submission.functions
     banned = {q.id: found for q in questions if q.name in written
               and (found := forbidden(_reached(q.name, submission), q))}
-    asked, blobs = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
-    answers = _answers(set_id, submission, asked, blobs, confine) if asked["questions"] else {}
+    asked, parts = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
+    answers = _answers(set_id, submission, asked, parts, confine) if asked["questions"] else {}
     found = {q.id: _graded(q, written, banned, answers.get(q.id), key, set_id) for q in questions}
     if lent := _leaning(questions, found, submission):
         names = {q.name for q in questions if q.id in lent}
-        asked, blobs = request(set_id, names, key, patience, lent)
-        answers = _answers(set_id, submission, asked, blobs, confine)
+        asked, parts = request(set_id, names, key, patience, lent)
+        answers = _answers(set_id, submission, asked, parts, confine)
         for q in questions:
             if q.id in lent:
                 again = _graded(q, written, {}, answers.get(q.id), key, set_id)
@@ -99,10 +98,10 @@ def _graded(question, written, banned, answer, key, set_id) -> Graded:
         names = ", ".join(banned[question.id])
         return Graded(question.id, "not allowed", 0, most,
                       f"{question.id}  {question.name}: uses {names}, which this exercise does not allow")
-    results, note = answer
+    results, notes = answer
     expected = functools.partial(_expected, set_id, question, key)
     outcomes = examine(question, None, expected, question.cases, key, order=0,
-                       runner=lambda case: results.get(case.name, Result("error", text=note)))
+                       runner=lambda case: results.get(case.name) or Result("error", text=notes[case.hidden]))
     outcomes = tuple(discreet(o, written, o.case.name in results) if o.case.hidden else o for o in outcomes)
     report = Report(question, outcomes)
     mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m)
@@ -149,46 +148,57 @@ def _imported(text):
             yield from ((a.asname or a.name, (node.module or "").split(".")[0]) for a in node.names)
 
 
-def _answers(set_id, submission, asked, blobs, confine) -> dict:
-    """By question, its results by case, and a sentence for the cases of which nothing came back."""
+def _answers(set_id, submission, asked, parts, confine) -> dict:
+    """By question, its results by case, and two sentences: for the open cases, and the hidden ones, of which nothing
+    came back."""
     known, waiting = {q.id: q for q in questions_of(set_id)}, asked["questions"]
     found, failed = {}, 0
     while waiting:
-        begun = set()
-        for head, parts in _frames(_once(set_id, submission, asked | {"questions": waiting}, blobs, confine)):
+        due = {(q["id"], hidden) for q in waiting for hidden in (False, True)}
+        ended, running = {}, None
+        for head, data in frames(_once(set_id, submission, asked | {"questions": waiting}, parts, confine)):
             if "failed" in head:
                 raise OSError(f"the sandbox has failed, {str(head['failed'])[:200]}")
-            begun.add(head.get("begins"))
-            if len(parts) == 1 and any(q["id"] == head.get("of") for q in waiting):
-                found[head["of"]] = _of_question(known[head["of"]], head, parts[0])
-        lost = [q for q in waiting if q["id"] not in found]
-        if lost and lost[0]["id"] not in begun:  # no fault of an answer: it has not run
+            here = head.get("question"), head.get("hidden")
+            if here in due and len(data) == 1:
+                ended[here], running = _of_question(known[here[0]], head, data[0]), None
+            elif here in due:
+                running = here
+        lost = [q for q in waiting if any(here not in ended for here in due if here[0] == q["id"])]
+        for q in waiting:
+            if q not in lost or running and q["id"] == running[0]:  # that one ended the sandbox
+                found[q["id"]] = _both(q["id"], ended)
+        if lost and not running:  # no fault of an answer: none was running
             failed += 1
             if failed == 3:
                 raise OSError("the sandbox ended before the answer was run; is this machine short of memory?")
-        elif lost:  # whatever ran first of these has ended the sandbox; the others are tried without it
-            found[lost.pop(0)["id"]] = {}, "your function ended the process that runs it"
-        waiting = lost
+        waiting = [q for q in lost if q["id"] not in found]
     return found
 
 
-def _once(set_id, submission, asked, blobs, confine) -> bytes:
+def _both(question, ended):
+    """What came back from the two children of a question, if both have ended."""
+    nothing = {}, "your function ended the process that runs it"
+    two = [ended.get((question, hidden), nothing) for hidden in (False, True)]
+    return {name: result for results, _ in two for name, result in results.items()}, [note for _, note in two]
+
+
+def _once(set_id, submission, asked, parts, confine) -> bytes:
     """One sandbox for these questions: what it wrote."""
     torch = any(q["torch"] for q in asked["questions"])
-    seconds = sum(asked["load"] + q["seconds"] * (3 + len(q["cases"]) / 2) for q in asked["questions"])
+    seconds = sum(2 * asked["load"] + q["seconds"] * (6 + len(q["cases"]) / 2) for q in asked["questions"])
     most = sandbox.Limits(seconds=seconds + 30, data=(2 if torch else 1) << 30)
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         job = Path(folder) / "job"
         _write_job(job, [name for q in questions_of(set_id) for name in q.library])
         for question in asked["questions"]:  # an answer cannot know which case it meets
             random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
-        text = json.dumps(asked | {"cells": submission.cells}).encode()
-        return confine(job, most, struct.pack(">I", len(text)) + text + b"".join(blobs)).data
+        return confine(job, most, as_bytes(asked | {"cells": submission.cells}, parts)).data
 
 
 def _of_question(question, head, data):
     results, problems, loaded = {}, [], False
-    for inner, blobs in _frames(data):
+    for inner, blobs in frames(data):
         if inner.get("question") != question.id:
             continue
         if "loaded" in inner:
@@ -200,28 +210,6 @@ def _of_question(question, head, data):
     why = why or ("the process ended in the middle of your function (was it sys.exit, or too much memory?)" if loaded
                   else "; ".join(problems) or "the function is not there once the cells have run")
     return results, why
-
-
-def _frames(data: bytes):
-    """Header and blobs of each frame; what is not whole, or lies about its sizes, ends the reading."""
-    at = 0
-    while at + 4 <= len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        try:
-            header = json.loads(data[at + 4:at + 4 + length])
-            sizes = header["sizes"]
-            if not isinstance(header, dict) or not all(type(x) is int and x >= 0 for x in sizes):
-                return
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return
-        at += 4 + length
-        if at + sum(sizes) > len(data):
-            return
-        blobs = []
-        for size in sizes:
-            blobs.append(data[at:at + size])
-            at += size
-        yield header, blobs
 
 
 def _result(header, blobs, question) -> Result | None:
@@ -260,7 +248,7 @@ def _write_job(job: Path, library=()) -> None:
     (job / "byhand" / "__init__.py").write_text("")
     idle = "\n".join(f"def {name}(*_, **__): return None" for name in STUBS)
     (package / "__init__.py").write_text(f'"""Nothing is checked here."""\n{idle}\n')
-    for module in (form, limits, model, run):
+    for module in (child, form, limits, model, run):
         shutil.copy(module.__file__, package)
     shutil.copy(worker.__file__, job / "worker.py")
     for path in needed(*library).values():

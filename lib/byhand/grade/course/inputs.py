@@ -3,7 +3,9 @@
 import ast
 import importlib
 import inspect
+import json
 import math
+import struct
 
 import numpy as np
 
@@ -35,32 +37,44 @@ def frozen(value, blobs: list):
     raise NotPlain(type(value).__name__)
 
 
-def request(set_id: str, names, key: bytes, patience: float = 1.0, lent=None) -> tuple[dict, list[bytes]]:
-    """The questions of a set whose functions are named, for the worker; and the bytes of their inputs. `lent` has by
-    question the functions of earlier ones that are to be right."""
-    blobs, asked, text = [], [], Source(set_id)
+def request(set_id: str, names, key: bytes, patience: float = 1.0, lent=None) -> tuple[dict, tuple[list, list]]:
+    """The questions of a set whose functions are named, for the worker; and the bytes of their inputs, those of open
+    cases and those of hidden ones. `lent` has by question the functions of earlier ones that are to be right."""
+    parts, asked, text = ([], []), [], Source(set_id)
     for question in questions_of(set_id):
         if question.name not in names:
             continue
         drive = text.drive(question) if question.drive else ""
         roots, cases = [drive] if drive else [], []
         for place, case in enumerate(question.cases):
+            blobs, about = parts[case.hidden], {"name": case.name, "place": place, "hidden": case.hidden}
             here = len(blobs)
             try:
                 inputs = {name: frozen(x, blobs) for name, x in make_inputs(question, case, key).items()}
-                cases.append({"name": case.name, "place": place, "inputs": inputs, "make": ""})
+                cases.append(about | {"inputs": inputs, "make": ""})
             except NotPlain:
                 del blobs[here:]
                 made = text.make(question, case)
                 roots.append(made)
-                seed = str(seed_of(key, question, case))
-                cases.append({"name": case.name, "place": place, "make": made, "seed": seed})
+                cases.append(about | {"make": made, "seed": str(seed_of(key, question, case))})
         asked.append({"id": question.id, "name": question.name, "returns": question.returns, "torch": question.torch,
                       "seconds": patience * question.seconds, "late": question.late, "drive": drive,
                       "source": text.reached(roots),
                       "lent": right_functions(set_id, (lent or {}).get(question.id, ()), question.name),
                       "cases": cases})
-    return {"questions": asked, "load": patience * LOAD, "inputs": [len(x) for x in blobs]}, blobs
+    return {"questions": asked, "load": patience * LOAD}, parts
+
+
+def as_bytes(asked: dict, parts) -> bytes:
+    """What the worker reads: open cases with all else that is asked, then the hidden ones; arrays behind their JSON."""
+    split = [{q["id"]: [case for case in q["cases"] if case["hidden"] == hidden] for q in asked["questions"]}
+             for hidden in (False, True)]
+    first = asked | {"questions": [q | {"cases": split[0][q["id"]]} for q in asked["questions"]]}
+    data = b""
+    for said, blobs in zip((first, {"cases": split[1]}), parts, strict=True):
+        text = json.dumps(said | {"inputs": [len(x) for x in blobs]}).encode()
+        data += struct.pack(">I", len(text)) + text + b"".join(blobs)
+    return data
 
 
 def right_functions(set_id, names, asked) -> dict[str, str]:
