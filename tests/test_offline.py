@@ -117,19 +117,6 @@ def test_phone_menu_opens(chrome, book):
         assert not menu_opens(page), "a dead button passes"
 
 
-def results_for(page, site, word) -> int:
-    visit(page, f"{site}/search.html?q={word}")
-    page.wait_for_function("document.querySelector('#search-results p.search-summary')?.textContent.trim()")  # the end
-    return page.locator("#search-results ul.search li a").count()
-
-
-def test_search_finds(chrome, book):
-    with visitor(chrome, book) as page:
-        assert results_for(page, book, "softmax") >= 2
-        assert results_for(page, book, "platypus") == 0
-        assert not page.found
-
-
 WAIT = 2000  # milliseconds in which a click must show: no one waits so long but on a page where nothing happens
 TOGGLES = """async ([control, content, wait]) => {
     const shown = () => content.checkVisibility({checkVisibilityCSS: true}) && content.getClientRects().length > 0;
