@@ -5,6 +5,8 @@ PYTHON ?= python3
 PORT ?= 8000
 JOBS ?= 2
 
+export BOOK_URL ?=
+
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 BUILT := _build/.built
@@ -24,7 +26,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book live test try preview weights kernels lint validate run text notebook serve lab bench mutants clean
+.PHONY: help book live test try preview weights kernels lint validate run text notebook serve site wheel lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -69,6 +71,12 @@ serve: $(BUILT)  ## read the built book in a browser; PORT=8000
 	@echo "The book is at http://127.0.0.1:$(PORT)/ (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
 
+site: $(BUILT)  ## the book for any host of plain files, in _site; BOOK_URL=https://… where it will stand
+	@$(BIN)/python tools/make_site.py
+
+wheel: $(INSTALLED)  ## byhand as a wheel, in dist
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+
 lab: $(INSTALLED)  ## open the chapters in JupyterLab
 	@$(BIN)/jupyter-trust book/*.ipynb book/exercises/*.ipynb
 	$(BIN)/jupyter-lab --config tools/lab_config.py book
@@ -80,11 +88,19 @@ mutants: $(INSTALLED)  ## the table of wrong implementations, and which proof ca
 	$(BIN)/python tests/mutants.py
 
 clean:  ## remove what was built and cached; .venv stays
-	rm -rf _build book/_autosummary .pytest_cache .ruff_cache .hypothesis
+	rm -rf _build _site dist book/_autosummary .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d ! -path './.venv/*' -prune -exec rm -rf {} +
 
+# The address is in the pages: with another one, they are built anew.
+_build/.url: FORCE
+	@mkdir -p _build
+	@echo "$(BOOK_URL)" | cmp -s - $@ || echo "$(BOOK_URL)" > $@
+
+.PHONY: FORCE
+FORCE:
+
 # Always from an empty folder: a second build over an old one does not see the references that broke.
-$(BUILT): $(INSTALLED) $(SOURCES)
+$(BUILT): $(INSTALLED) $(SOURCES) _build/.url
 	rm -rf _build/html _build/.doctrees _build/jupyter_execute $@
 	$(BIN)/jupyter-book build -W -n --keep-going --all .
 	@touch $@

@@ -19,7 +19,8 @@ from sphinx.util.docutils import SphinxDirective
 HERE = Path(__file__).resolve().parent
 
 
-URL = os.environ.get("BOOK_URL", "")  # where the book is published, e.g. https://someone.github.io/book/
+URL = os.environ.get("BOOK_URL", "").strip()  # where the book is published, e.g. https://someone.github.io/book/
+URL = URL and URL.rstrip("/") + "/"
 
 
 def prepare(app, config):

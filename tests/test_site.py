@@ -1,0 +1,161 @@
+"""The folder that `make site` writes: below any path, with or without an address, and the workflows that publish it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from browser import accessibility, browser, faults, serve, visit, visitor
+from playwright.sync_api import expect
+from test_readme import TARGETS
+
+ROOT = Path(__file__).resolve().parents[1]
+HTML = ROOT / "_build" / "html"
+TOOL = ROOT / "tools" / "make_site.py"
+URL = "https://example.org/some/path/"
+
+
+def small(folder: Path, url: str = "") -> Path:
+    """A built book of one page."""
+    (folder / "book").mkdir(parents=True)
+    head = f'<link rel="canonical" href="{url}book/index.html" />' if url else ""
+    (folder / "book" / "index.html").write_text(f"<html><head>{head}</head></html>", encoding="utf-8")
+    (folder / ".buildinfo").touch()
+    if url:
+        (folder / "sitemap.xml").touch()
+    return folder
+
+
+def made(html: Path, target: Path, url: str = "") -> subprocess.CompletedProcess:
+    command = [sys.executable, TOOL, "--html", html, "--to", target]
+    return subprocess.run(command, env=os.environ | {"BOOK_URL": url}, capture_output=True, text=True)
+
+
+def test_a_site_without_an_address_and_with_one(tmp_path):
+    assert made(small(tmp_path / "plain"), tmp_path / "a").returncode == 0
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {
+        "book", "404.html", "_headers", ".htaccess", ".nojekyll", "robots.txt"}
+    assert "Sitemap" not in (tmp_path / "a" / "robots.txt").read_text()
+    assert "ErrorDocument" not in (tmp_path / "a" / ".htaccess").read_text()
+    for typed in (URL, URL.rstrip("/")):  # the second over the first
+        assert made(small(tmp_path / f"at{len(typed)}", URL), tmp_path / "b", typed).returncode == 0
+        assert f"Sitemap: {URL}sitemap.xml\n" in (tmp_path / "b" / "robots.txt").read_text()
+        assert "ErrorDocument 404 /some/path/404.html\n" in (tmp_path / "b" / ".htaccess").read_text()
+        missing = (tmp_path / "b" / "404.html").read_text()
+        assert 'href="/some/path/book/index.html"' in missing and "<script>" not in missing
+    assert not list(tmp_path.glob("*.new")) and not list(tmp_path.glob("*.old"))
+
+
+@pytest.mark.parametrize("url, built, said", [
+    ("example.org/book", "", "BOOK_URL: 'example.org/book' is no address of a site; expected one such as https://"),
+    ("https://example.org/?a=b", "", "is no address of a site"),
+    (URL, "", "was built for another address: run `make site BOOK_URL=https://example.org/some/path/`"),
+    ("", URL, "was built for another address"),
+    (URL, None, "holds no book: run `make book` first"),
+])
+def test_what_cannot_be_a_site_is_refused_and_the_old_one_stays(tmp_path, url, built, said):
+    html = tmp_path / "html" if built is None else small(tmp_path / "html", built)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "old").touch()
+    done = made(html, tmp_path / "site", url)
+    assert done.returncode != 0 and said in done.stderr
+    assert (tmp_path / "site" / "old").is_file()
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser() as chrome:
+        yield chrome
+
+
+@pytest.fixture(scope="module")
+def below(tmp_path_factory):
+    """The site of the built book, below two folders."""
+    if not (HTML / "book" / "index.html").is_file():
+        pytest.fail("_build/html holds no book: run `make book` first")
+    root = tmp_path_factory.mktemp("host")
+    (root / "some").mkdir()
+    url = URL if (HTML / "sitemap.xml").is_file() else ""
+    done = made(HTML, root / "some" / "path", url)
+    assert done.returncode == 0, done.stderr
+    with serve(root) as host:
+        yield f"{host}/some/path"
+    shutil.rmtree(root)
+
+
+@pytest.mark.browser
+def test_the_site_works_below_a_path(chrome, below):
+    wrong = {}
+    with visitor(chrome, below) as page:
+        page.goto(f"{below}/")
+        page.wait_for_url(f"{below}/book/index.html")  # the first address leads on to a page
+        for name in ("book/index.html", "book/04_attention.html", "book/exercises/04_attention.html"):
+            visit(page, f"{below}/{name}")
+            if found := faults(page) + accessibility(page):
+                wrong[name] = found
+        visit(page, f"{below}/book/notation.html")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("why divide by sqrt d")
+        expect(page.locator("#pst-search-dialog li a").first).to_contain_text("4.4")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{below}/book/04_attention.html#*")
+        assert wrong == {} and page.found == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("place", ["nothing.html", "book/exercises/nothing.html"])
+def test_the_page_for_what_is_not_there_leads_back(chrome, below, place):
+    """A host sends it for any address: here the browser is given it in place of what the server says."""
+    with visitor(chrome, below, 390, "dark") as page:
+        page.goto(f"{below}/404.html")
+        body = page.content()
+        page.route(f"**/{place}", lambda route: route.fulfill(status=404, body=body, content_type="text/html"))
+        page.goto(f"{below}/{place}")
+        first = page.get_by_role("link", name="the first page")
+        if "<script>" in body:  # it looks for the book
+            page.wait_for_function("document.querySelector('a').href.includes('/some/path/book/index.html')")
+        assert first.evaluate("(a) => new URL(a.href).pathname") == "/some/path/book/index.html"
+        assert page.locator("form").evaluate("(f) => new URL(f.action).pathname") == "/some/path/search.html"
+        assert accessibility(page) == []
+
+
+@pytest.mark.browser
+def test_the_sitemap_names_every_page(chrome, below):
+    """Where the book was built with an address."""
+    if (HTML / "sitemap.xml").is_file():
+        tree = ElementTree.parse(HTML / "sitemap.xml")
+        named = {entry.text for entry in tree.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")}
+        assert all((HTML / re.sub(r"^https?://[^/]+(/some/path)?/", "", name)).is_file() for name in named)
+
+
+# The workflows
+
+def step_faults(workflow: dict) -> list[str]:
+    """Steps that are no target of the Makefile; installing what the system lacks is the one thing besides."""
+    runs = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    typed = [(run, re.fullmatch(r"make ([a-z]+)", run)) for run in runs if "apt-get install" not in run]
+    return [run for run, target in typed if not target or target[1] not in TARGETS] + ([] if runs else ["no step"])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_each_step_of_a_workflow_is_a_target(path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert step_faults(workflow) == []
+    assert workflow["permissions"]["contents"] == "read"
+
+
+def test_a_wrong_step_is_seen():
+    steps = [{"run": "make book"}, {"run": "make sites"}, {"run": "pytest tests"}, {"uses": "actions/checkout@v4"}]
+    assert step_faults({"jobs": {"a": {"steps": steps}}}) == ["make sites", "pytest tests"]
+
+
+def test_the_version_is_one():
+    version = re.search(r'(?m)^version = "(.+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))[1]
+    assert f"Version {version}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))[1] == version
