@@ -6,6 +6,7 @@ PORT ?= 8000
 JOBS ?= 2
 
 export BOOK_URL ?=
+export BOOK_REPOSITORY ?=
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -91,10 +92,10 @@ clean:  ## remove what was built and cached; .venv stays
 	rm -rf _build _site dist book/_autosummary .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d ! -path './.venv/*' -prune -exec rm -rf {} +
 
-# The address is in the pages: with another one, they are built anew.
+# The addresses are in the pages: with other ones, they are built anew.
 _build/.url: FORCE
 	@mkdir -p _build
-	@echo "$(BOOK_URL)" | cmp -s - $@ || echo "$(BOOK_URL)" > $@
+	@echo "$(BOOK_URL) $(BOOK_REPOSITORY)" | cmp -s - $@ || echo "$(BOOK_URL) $(BOOK_REPOSITORY)" > $@
 
 .PHONY: FORCE
 FORCE:
