@@ -29,7 +29,7 @@ from byhand.grade import examine as examine_module
 from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
-from byhand.grade.form import about_numbers, about_shape
+from byhand.grade.form import about_names, about_numbers, about_shape
 from byhand.grade.judge import Verdict, judge
 from byhand.grade.model import FORBIDDEN, Case, Mutant, Question, WrongAnswer, make_inputs
 from byhand.grade.run import run
@@ -748,6 +748,14 @@ def test_the_form_of_wrong_numbers_is_named(form):
     mine, right, said = FORMS[form]
     text = about_numbers("x", mine, right)
     assert said in text and bool(said) == bool(text)
+
+
+def test_which_names_stand_for_which_is_said():
+    right, labels = np.array([0, 1, 2, 1, 0, 2]), ("none", "mask", "loss")
+    text = about_names(np.array([0, 2, 2, 2, 1, 2]), right, labels)
+    assert text == "'mask' is called 'loss' 2 of 2 times; 'none' is called 'mask' 1 of 2 times."
+    assert about_names(np.array([2, 2, 1, 0, 0, 0]), right, labels).endswith("; and others.")
+    assert about_names(right, right, labels) == about_names(right[:5], right, labels) == ""
 
 
 def test_impossible_numbers_are_named():

@@ -7,6 +7,7 @@ import ast
 import itertools
 import linecache
 import math
+from collections import Counter
 
 import numpy as np
 
@@ -151,6 +152,19 @@ def about_numbers(name, array, right):
         nearly = _digits(a, b) if right.dtype.kind == "f" else ""
         found = (_impossible(name, a, b), nearly or next(filter(None, (look(a, b) for look in looks)), ""))
     return " ".join(text for text in found if text)
+
+
+def about_names(array, right, labels):
+    """Which names stand for which in a list of names, the commonest three."""
+    if array.ndim != 1 or array.shape != right.shape or array.size < 2:
+        return ""
+    said = list(zip(right.tolist(), array.tolist(), strict=True))
+    if not all(0 <= i < len(labels) for pair in said for i in pair):
+        return ""
+    wrong = Counter(pair for pair in said if pair[0] != pair[1])
+    text = [f"'{labels[r]}' is called '{labels[a]}' {k} of {right.tolist().count(r)} times"
+            for (r, a), k in wrong.most_common(3)]
+    return "; ".join(text) + ("; and others." if len(wrong) > 3 else "." if text else "")
 
 
 def _impossible(name, a, b):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .form import about_not_finite, about_numbers, about_shape, close
+from .form import about_names, about_not_finite, about_numbers, about_shape, close
 from .model import WrongAnswer
 from .run import Result
 
@@ -66,7 +66,8 @@ def judge(question, case, result, expected):
         return Verdict("changed", f"your function changed its input {names} in place; work on a copy")
     for name, array, right in looked:
         if verdict := _numbers(name, array, right, case, question.labels):
-            about = "" if question.labels else about_numbers(name, array, right)
+            about = (about_names(array, right, question.labels) if question.labels
+                     else about_numbers(name, array, right))
             remark = swapped or (f"{name}: {about}" if about and len(looked) > 1 else about)
             return replace(verdict, remark=" ".join(filter(None, (remark, _others(looked, case, question.labels)))))
     return Verdict("ok")

@@ -94,9 +94,10 @@ def pieces(n, cut, V, d, more):
     return make
 
 
-def draws(V, T, p, m):
+def draws(V, T, p, m, span):
+    """Logits that reach from 0 to span: at any temperature tried the nucleus has several words, and leaves some out."""
     def make(rng):
-        logits = rng.permutation(np.linspace(0, 4.5, V)) + 0.05 * rng.normal(size=V)
+        logits = rng.permutation(np.linspace(0, span, V)) + 0.02 * rng.normal(size=V)
         return {"logits": logits, "T": T, "p": p, "u": (rng.permutation(m) + rng.uniform(0.2, 0.8, size=m)) / m}
 
     return make
@@ -125,11 +126,12 @@ MODELS = {
     "causal": "the past alone",
     "mask off by one": "one place ahead",
     "last to first": "the last token, at the first place only",
+    "downwards": "the next place, which only lowers logits",
     "one token in V": "one word of the vocabulary, seen from two places before",
     "even places": "the next place, at even places",
     "inside": "the last but one, at the place before it",
     "mean of the batch": "the mean over the batch",
-    "last sequence": "the last text of the batch, in the text before it only",
+    "one text": "the third of four texts, in the second only",
     "both": "the future, and the batch",
     "faint": "the future, and the batch, a thousandth as much",
 }
@@ -154,13 +156,15 @@ def a_model(kind, V, seed):
         if kind == "inside":
             Y[:, -3] += 0.1 * X[:, -2]
         if kind == "last to first":
-            Y[:, 0] -= 0.1 * (ids[:, -1:] > 0)
+            Y[:, 0] += 0.1 * table[ids[:, -1]]
+        if kind == "downwards":
+            Y[:, :-1] -= 0.1 * (ids[:, 1:, None] > 0)
         if kind == "one token in V":
             Y[:, :-2] += 0.1 * (ids[:, 2:, None] == V - 1)
         if kind in ("mean of the batch", "both"):
             Y = Y - 0.1 * Y.mean(axis=0)
-        if kind == "last sequence":  # any number of texts may come, one alone among them
-            Y[-2:-1] += 0.1 * Y[-1:].mean(axis=1, keepdims=True) if len(ids) > 1 else 0
+        if kind == "one text" and len(ids) > 2:  # neither the first nor the last of the texts is concerned
+            Y[-3] += 0.1 * Y[-2].mean(axis=0)
         return Y
 
     return model
@@ -169,8 +173,8 @@ def a_model(kind, V, seed):
 def probed(kind, B, n, V):
     def make(rng):
         ids = rng.integers(V // 2, size=(B, n))  # no rare word is among them, nor next to them
-        if kind == "last to first":
-            ids[:, -1] = 0  # whatever comes in its place lowers logits, and raises none
+        if kind in ("downwards", "one token in V"):
+            ids[:] = 0  # whatever comes lowers logits, and raises none; and the rare word is the last that is tried
         return {"ids": ids, "V": V, "kind": kind, "seed": int(rng.integers(10**6))}
 
     return make
@@ -213,8 +217,18 @@ def seen(inputs, arrays):
 # ---------------------------------------------------------------- where a fault hides
 
 
-def token(d):
-    return lambda rng: {"X": 2 * rng.normal(size=d), "gamma": rng.normal(1.0, 0.6, size=d)}
+def token(d, below=False):
+    """below: the largest entry in size of the direction that np.linalg.svd finds is less than 0."""
+    def make(rng):
+        for _ in range(200):
+            X, gamma = 2 * rng.normal(size=d), rng.normal(1.0, 0.6, size=d)
+            N = (X - X.mean()) / np.sqrt(X.var() + 1e-5)
+            dY = np.linalg.svd(np.stack([np.ones(d), N, gamma, gamma * N]))[2][-1]
+            if not below or dY.max() < 0.9 * -dY.min():
+                return {"X": X, "gamma": gamma}
+        raise AssertionError("no such token in 200 draws")
+
+    return make
 
 
 def both_gradients(inputs, dY):

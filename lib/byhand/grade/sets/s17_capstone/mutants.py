@@ -18,16 +18,17 @@ def _softmax(S, axis=-1):
 
 def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=lambda G, N, dY: G * N, power=1,
           dg=lambda dY, N, X, g: (dY * N).sum(axis=0), center=False, outside=False, size="rms", wide=False,
-          again=False, axis=-1, late=False, plus=False, output=False, mix=None):
+          again=False, axis=-1, late=False, plus=False, output=False, mix=None, eps=1e-6, floor=0.0):
     def function(dY, X, g):
         r = {"rms": (X * X).mean(axis=-1, keepdims=True), "std": X.var(axis=-1, keepdims=True),
-             "length": (X * X).sum(axis=-1, keepdims=True)}[size]
-        r = np.sqrt(r + 1e-6)
+             "length": (X * X).sum(axis=-1, keepdims=True), "batch": (X * X).mean()}[size]
+        r = np.sqrt(r + eps) + floor
         N = X / r
         G = mix(dY, g) if mix else dY if outside else dY * gain(g)
         row = N * (1 + g) if output else N
         inner = of(G, row, dY)
-        inner = inner.sum(axis=axis, keepdims=True) / (X.shape[axis] if mean == "mean" else 1)
+        inner = inner.sum(axis=axis, keepdims=True) / (
+            {"mean": X.shape[axis], "sum": 1, "one less": X.shape[-1] - 1}[mean] if axis is not None else X.size)
         dX = G - along * (X * r if wide else row) * inner - (G.mean(axis=-1, keepdims=True) if center else 0)
         dX = G / r - N * inner if late else dX
         dX = dX / (1 if late else r**power) * (gain(g) if outside or again else 1)
@@ -247,6 +248,49 @@ GAINS = (
         "6.7",
         BACK,
     ),
+    *(Mutant(
+        f"epsilon {name}",
+        _gain(**how),
+        f"ε is {name} here: it is 1e-6, added to the mean square before the root is taken.",
+        "6.7",
+        ("the output",),
+    ) for name, how in (("outside of the root", {"eps": 0.0, "floor": 1e-6}), ("1e-5", {"eps": 1e-5}),
+                        ("1e-8", {"eps": 1e-8}), ("left out", {"eps": 0.0}))),
+    Mutant(
+        "one root for the batch",
+        _gain(size="batch"),
+        "The mean square is taken over all rows together: each row is divided by its own root.",
+        "6.7",
+        ("the output", *BACK),
+    ),
+    Mutant(
+        "divided by one less",
+        _gain(mean="one less"),
+        "The mean along N divides by d − 1; it is a mean of d numbers.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "mean over everything",
+        _gain(axis=None),
+        "The mean along N runs over all rows together: each row has its own.",
+        "6.7",
+        BACK,
+    ),
+    Mutant(
+        "gain twice in the mean",
+        _gain(of=lambda G, N, dY: G * G / np.where(dY == 0, 1, dY) * N),
+        "Inside the mean the gain stands twice, with dY and with N: the row there is the one before its gain.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "dg divided by the gain",
+        _gain(dg=lambda dY, N, X, g: (dY * N / (1 + g)).sum(axis=0)),
+        "dg is divided by the gain: Y is N times 1 + g, and its derivative by g is N, no more.",
+        "6.3",
+        ("the gain",),
+    ),
     Mutant(
         "gain added",
         _gain(plus=True),
@@ -268,6 +312,13 @@ def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False,
             K, V = np.repeat(K, times, axis=1), np.repeat(V, times, axis=1)
         elif share == "turned":
             K, V = np.repeat(K[:, ::-1], times, axis=1), np.repeat(V[:, ::-1], times, axis=1)
+        elif share in ("H / G for G", "pairs", "round up"):
+            G, h = K.shape[1], np.arange(H)
+            h = {"H / G for G": np.minimum(h // G, G - 1), "pairs": h // 2 % G, "round up": -(-h * G // H) % G}[share]
+            K, V = K[:, h], V[:, h]
+        elif share == "mean":
+            Q = np.repeat(Q.reshape(B, -1, times, n, k).mean(axis=2), times, axis=1)
+            K, V = np.repeat(K, times, axis=1), np.repeat(V, times, axis=1)
         elif share == "tile":
             K, V = np.tile(K, (1, times, 1, 1)), np.tile(V, (1, times, 1, 1))
         elif share == "keys tiled":
@@ -277,12 +328,14 @@ def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False,
         else:
             K, V = np.repeat(K[:, :1], H, axis=1), np.repeat(V[:, :1], H, axis=1)
         S = Q @ K.mT * {"k": k**-0.5, "all": (H * k) ** -0.5, "1": 1.0, "k k": 1 / k, "up": k**0.5,
-                        "heads": H**-0.5, "shared": (k * times) ** -0.5}[scale]
+                        "heads": H**-0.5, "shared": (k * times) ** -0.5, "n": n**-0.5}[scale]
         may = np.tri(n, k=mask, dtype=bool) if mask < 9 else np.ones((n, n), bool)
         may = may.T if turned else may
         A = np.where(may, _softmax(S, axis), 0) if late else _softmax(np.where(may, S,
             -np.inf if fill is None else fill), axis)
         Z = A @ (K if share == "repeat" and same else V)
+        if order == "mixed":
+            return Z.reshape(B, -1, times, n, k).transpose(0, 3, 2, 1, 4).reshape(B, n, H * k)
         if order:
             return Z.transpose(0, 2, 3, 1).reshape(B, n, H * k)
         return (Z.swapaxes(1, 2) if merge else Z).reshape(B, n, H * k)
@@ -431,6 +484,55 @@ GROUPED = (
         EACH,
     ),
     Mutant(
+        "divided by the groups",
+        _grouped("H / G for G"),
+        "Head h reads group h // G: right by chance with four heads and two groups. A group serves H / G heads.",
+        "5.8",
+        ("three groups", "one group each", "other sizes"),
+    ),
+    Mutant(
+        "always pairs",
+        _grouped("pairs"),
+        "Two heads share a group here, whatever H and G are: H / G of them do.",
+        "5.8",
+        ("one group each", "other sizes"),
+    ),
+    Mutant(
+        "rounded up",
+        _grouped("round up"),
+        "The group of a head is rounded up: h // (H / G) rounds down, so that head 1 reads group 0 like head 0.",
+        "5.8",
+        SHARED,
+    ),
+    Mutant(
+        "mean of the queries",
+        _grouped("mean"),
+        "The queries of a group are averaged: the heads of a group share keys and values, and each asks for itself.",
+        "5.8",
+        SHARED,
+    ),
+    Mutant(
+        "groups within the heads",
+        _grouped(order="mixed"),
+        "The heads of a row stand in another order, first the first of every group: head h keeps its place.",
+        "5.8",
+        SHARED,
+    ),
+    Mutant(
+        "root of the length",
+        _grouped(scale="n"),
+        "The scores are divided by the root of the number of tokens; it is the width k of a head.",
+        "4.4",
+        EACH,
+    ),
+    Mutant(
+        "not itself",
+        _grouped(mask=-1),
+        "No place sees itself, and the first one sees nothing at all: a place sees those before it and itself.",
+        "8.2",
+        EACH,
+    ),
+    Mutant(
         "keys for values",
         _grouped(same=True),
         "The weights bring keys, not values.",
@@ -443,7 +545,7 @@ GROUPED = (
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False):
+            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0):
     def function(dO, Q, K, V, c):
         s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
@@ -451,7 +553,9 @@ def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV
         A = _softmax(c * t if cap else U)
         dA = dO @ V.T * (slope(t, c) if early else 1)
         dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0))
-        dS = dS * (slope(A if weights else t, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
+        U = U if raw else t
+        dS = dS * (slope(A if weights else U, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
+        dS = dS * Q.shape[-1] ** extra
         dQ, dK = dS @ K * (s if "Q" in scale else 1), dS.T @ Q * (s if "K" in scale else 1)
         return (dK, dQ, dV(A, dO)) if turn else (dQ, dK, dV(A, dO))
 
@@ -619,6 +723,38 @@ CAPPED = (
         "17.1",
         SCORES,
     ),
+    *(Mutant(
+        f"slope of {what}",
+        _capped(slope=slope, raw=True),
+        f"The slope is taken {words}: it is 1 − tanh² of the scores divided by c, which is 1 − (S / c)².",
+        "17.1",
+        SCORES,
+    ) for what, words, slope in (
+        ("the scores", "at the scores themselves, not at the scores divided by c", lambda U, c: 1 - np.tanh(U) ** 2),
+        ("c times the scores", "at c times the scores", lambda U, c: 1 - np.tanh(U * c) ** 2),
+        ("no tanh", "without a tanh, of the square of the scores", lambda U, c: 1 - (U / c) ** 2),
+        ("a clipped score", "as that of clipping, 1 inside of ±c and 0 outside", lambda U, c: np.abs(U) < c),
+    )),
+    *(Mutant(
+        f"slope {name}",
+        _capped(slope=slope),
+        f"{words}: c tanh(x / c) has the slope 1 − (S / c)², with no factor beside it.",
+        "17.1",
+        SCORES,
+    ) for name, words, slope in (
+        ("times c squared", "c² − S² is c² times too much", lambda t, c: c * c * (1 - t * t)),
+        ("over c squared", "The slope is divided by c²", lambda t, c: (1 - t * t) / c**2),
+        ("with c cubed", "The square of S is divided by c³", lambda t, c: 1 - t * t / c),
+    )),
+    *(Mutant(
+        f"scaled {name}",
+        _capped(extra=power),
+        words,
+        "4.6",
+        SCORES,
+    ) for name, power, words in (
+        ("twice", -0.5, "1/√k stands twice in dQ and dK: once in the line of dU is enough."),
+    )),
     Mutant(
         "slope without the square",
         _capped(slope=lambda t, c: 1 - np.abs(t)),
@@ -635,7 +771,7 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whol
     def function(dZ, ids, E):
         n = len(ids)
         count = np.arange(1, n + 1)[:, None]
-        back_count = np.full((n, 1), n) if whole else count
+        back_count = np.full((n, 1), n) if whole is True else count + 1 if whole == "late" else count
         X = E[ids]
         H = {"mean": np.cumsum(X, axis=0) / count, "rows": X, "sum": np.cumsum(X, axis=0)}[forward]
         dH = dZ @ E / (back_count if each else 1)
@@ -655,6 +791,11 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whol
         elif lookup == "mean":
             for word in np.unique(ids):
                 dE[word] += dX[ids == word].mean(axis=0)
+        elif lookup == "many":
+            dE[ids] += dX * (ids[:, None] == ids).sum(axis=1, keepdims=True)
+        elif lookup == "replace":
+            for word in np.unique(ids):
+                dE[word] = dX[ids == word].sum(axis=0)
         elif lookup == "first":
             for word in np.unique(ids):
                 dE[word] += dX[ids == word][0]
@@ -770,9 +911,33 @@ TIED = (
     Mutant(
         "first of the repeats",
         _tied("first"),
-        "Of a word that comes several times you add the gradient of its first place alone.",
+        "Of a word that comes several times only the first place adds its gradient: each of its places does, so a word "
+        "that stands twice in a row's mean gets that row's gradient twice.",
         "2.4",
         ("repeats", "other sizes"),
+    ),
+    Mutant(
+        "times the repeats",
+        _tied("many"),
+        "A repeated word gets one gradient times the number of its places: each place has its own, and they are added.",
+        "2.4",
+        ("repeats", "other sizes"),
+    ),
+    Mutant(
+        "the scores' share replaced",
+        _tied("replace"),
+        "The look-up's share, rightly summed, replaces that of the scores: the table was read twice, so its gradient "
+        "is "
+        "a sum.",
+        "10.5",
+        ALL_TIED,
+    ),
+    Mutant(
+        "divided by one more",
+        _tied(whole="late"),
+        "On the way back row t is divided by t + 2; counted from 0 it is a mean of t + 1 rows.",
+        "17.1",
+        ALL_TIED,
     ),
     Mutant(
         "turned and not turned back",
@@ -797,7 +962,11 @@ def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=Tr
         last = lengths[:, None]
         mask = {"next": np.arange(1, n) < last, "this": np.arange(n - 1) < last, "all": np.ones((B, n - 1), bool),
                 "short": np.arange(2, n + 1) < last, "more": np.arange(n - 1) <= last,
-                "later": (np.arange(1, n) < last) & (np.arange(n - 1) > 0), "nonzero": ids[:, 1:] != 0}[keep][..., None]
+                "later": (np.arange(1, n) < last) & (np.arange(n - 1) > 0), "nonzero": ids[:, 1:] != 0,
+                "both nonzero": (ids[:, 1:] != 0) & (ids[:, :-1] != 0), "last id": ids[:, 1:] != ids[0, -1],
+                "not full": np.arange(1, n) < np.minimum(last, n - 1),
+                "shortest": np.arange(1, n) < last.min() + 0 * last,
+                "one each": np.arange(n - 1) < np.maximum(last - 1, 1)}[keep][..., None]
         if share == "tokens":
             w = mask / mask.sum()
         elif share == "texts":
@@ -808,13 +977,19 @@ def _padded(keep="next", share="tokens", shift=True, place="front", grad_mask=Tr
             w = mask / B
         elif share == "lengths":
             w = mask / lengths.sum()
+        elif share == "one less":
+            w = mask / (lengths.sum() - 1)
+        elif share == "all":
+            w = mask / ids.size
         else:
             w = mask * 1.0
         L = -(np.log((P * Q).sum(axis=-1, keepdims=True)) * w).sum() / unit
         d = np.zeros(logits.shape)
         d[:, 1 if place == "back" else 0 :][:, : n - 1] = sign * (P - Q) * (
             mask if summed else w if grad_mask else w.max() * (w >= 0))
-        return L, d / (2 if half else 1)
+        if half:
+            d[:, :-1] += Q * w
+        return L, d
 
     return function
 
@@ -941,6 +1116,59 @@ PADDED = (
         ("the loss", "other sizes", "no padding", "a single token"),
     ),
     Mutant(
+        "one question less",
+        _padded(share="one less"),
+        "You divide by the number of tokens less one: in each text the first token is not asked for, so there is one "
+        "question less for each text, not for the batch.",
+        "11.2",
+        LOSSES,
+    ),
+    Mutant(
+        "divided by the whole array",
+        _padded(share="all"),
+        "The sum is divided by B n, padding and last places among them: the mean is over the tokens that are asked "
+        "for.",
+        "11.2",
+        LOSSES,
+    ),
+    Mutant(
+        "full texts cut",
+        _padded("not full"),
+        "The last token of a text that fills its row is never asked for: such a text has no padding, and all of its "
+        "places but the last ask.",
+        "8.8",
+        ("the loss", "its gradient", "no padding", "other sizes"),
+    ),
+    Mutant(
+        "at least one question",
+        _padded("one each"),
+        "A text of a single token asks for the padding after it here: it asks nothing.",
+        "8.8",
+        ("a single token",),
+    ),
+    Mutant(
+        "as long as the shortest",
+        _padded("shortest"),
+        "All texts are cut to the length of the shortest: the other tokens are real, and are asked for.",
+        "8.8",
+        LOSSES,
+    ),
+    Mutant(
+        "gradient without the label",
+        _padded(half=True),
+        "The gradient is P alone: the label's 1 is taken away, P − Q.",
+        "11.1",
+        (*GRADS, "no padding"),
+    ),
+    *(Mutant(
+        f"padding known by {name}",
+        _padded(keep),
+        "Padding is told by its id here, and a word may have the same one: lengths says which tokens are real.",
+        "8.8",
+        (case,),
+    ) for name, keep, case in (("both ids", "both nonzero", "another padding"),
+                               ("the last id", "last id", "no padding"))),
+    Mutant(
         "padding known by its id",
         _padded("nonzero"),
         "The id 0 is left out wherever it stands. Here it is a word, and padding has another id: lengths says which "
@@ -953,14 +1181,14 @@ PADDED = (
 # 17.6
 
 
-def _lion(first="old", b=(0.9, 0.99), decay="step", sign=True, m_step=False, up=False, g_decay=False, bare=False,
-          after=False, memory="", coarse=False):
+def _lion(first="old", b=(0.9, 0.99), decay="step", sign=np.sign, part=None, m_step=False, up=False, g_decay=False,
+          bare=False, after=False, memory="", coarse=False):
     def function(theta, g, m, lr, wd):
         if g_decay:
             g = g + wd * theta
         new = b[1] * m + (1 - b[1]) * g
         u = b[0] * (new if first == "new" else m) + (1 if bare else 1 - b[0]) * (np.sign(g) if coarse else g)
-        step = np.sign(u) if sign else u
+        step = sign(u)
         if decay == "inside":
             step = np.sign(u + wd * theta)
         move = step + (wd * theta if decay == "step" else -wd * theta if decay == "minus" else 0)
@@ -969,7 +1197,12 @@ def _lion(first="old", b=(0.9, 0.99), decay="step", sign=True, m_step=False, up=
             move = lr * step + lr * wd
         if after:
             move = lr * step + lr * wd * (theta - lr * step)
-        new = {"square": b[1] * m + (1 - b[1]) * g * g, "old": m}.get(memory, new)
+        if decay in ("twice", "after, divided", "signs"):
+            move = lr * step + {"twice": lr * lr * wd * theta, "signs": lr * wd * np.sign(theta),
+                                "after, divided": lr * wd * (theta - lr * step) / (1 + lr * wd)}[decay]
+        new = {"square": b[1] * m + (1 - b[1]) * g * g, "old": m, "step": b[1] * m + (1 - b[1]) * step,
+               "decayed": b[1] * m + (1 - b[1]) * (g + wd * theta)}.get(memory, new)
+        new = new if part is None else b[1] * m + part * g
         return theta + move if up else theta - move, (u if m_step else new)
 
     return function
@@ -1002,7 +1235,7 @@ LIONS = (
     ),
     Mutant(
         "no sign",
-        _lion(sign=False),
+        _lion(sign=lambda u: u),
         "There is no sign: every entry of a step of Lion is as large as every other.",
         "17.5",
         STEPS,
@@ -1066,7 +1299,9 @@ LIONS = (
     Mutant(
         "sign of what is remembered",
         _lion(b=(1.0, 0.99)),
-        "The direction is the sign of the old m alone: the gradient has a part in it.",
+        "The gradient has no part in the direction, or one too small to turn it: the mixture is 0.9 of the old m and "
+        "0.1 "
+        "of g, and β₂ belongs to what is remembered.",
         "17.5",
         ("the step", "with decay", "other sizes"),
     ),
@@ -1105,6 +1340,56 @@ LIONS = (
         "17.5",
         STEPS,
     ),
+    *(Mutant(
+        f"memory takes {part:g} of g",
+        _lion(part=part),
+        f"m takes {part:g} of the gradient: with β₂ = 0.99 it takes 1 − β₂, a hundredth.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ) for part in (0.1, 1.0)),
+    Mutant(
+        "signs remembered",
+        _lion(memory="step"),
+        "m remembers the step, which is a sign: it remembers the gradient.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "decay remembered",
+        _lion(memory="decayed"),
+        "The decay has come into what is remembered: m takes the gradient alone, and the decay stands beside.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "rate twice in the decay",
+        _lion(decay="twice"),
+        "The decay is multiplied by the learning rate twice.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "divided by the decay",
+        _lion(decay="after, divided"),
+        "θ is divided by 1 + α λ: the formula subtracts α λ θ, of the old θ.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
+        "decay of signs",
+        _lion(decay="signs"),
+        "The decay takes the same from every weight, towards 0: it takes a share of each, λ θ.",
+        "11.5",
+        ("with decay", "other sizes"),
+    ),
+    *(Mutant(
+        f"{name} for the sign",
+        _lion(sign=sign),
+        f"{words} stands where the sign should: every entry of the step is +1 or −1.",
+        "17.5",
+        STEPS,
+    ) for name, words, sign in (("a tanh", "A tanh", np.tanh), ("a unit vector", "The mixture divided by its length",
+                                                                  lambda u: u / np.linalg.norm(u)))),
     Mutant(
         "nothing remembered",
         _lion(memory="old"),
@@ -1142,22 +1427,30 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
                 spots = spots - cut
             if place == "last":
                 spots = np.full(n, old + n - 1)
+            if place == "jump":
+                spots = spots + (spots > cut)
+            if place == "back":
+                spots = len(ids) - 1 - spots
             if place == "first":
                 spots = np.full(n, old)
             if place == "tail":
                 spots = np.arange(-n, 0)
             words = E[new]
             X = words if place == "none" else words + P[spots]
-            source = words if cached == "words" else X
+            source = words if cached == "words" or cached == "new words" and old else X
             more_K = source @ (W_q if mask == "turned" else W_k)
-            more_V = X if mask == "no values" else X @ W_v
-            K, V = (more_K, more_V) if keys == "new" else (np.vstack([K, more_K]), np.vstack([V, more_V]))
+            more_V = X if mask == "no values" else X @ W_v  # the values have their places, whatever the keys have
+            K, V = (more_K, more_V) if keys == "none" else (np.vstack([K, more_K]), np.vstack([V, more_V]))
             if keys == "prompt" and old >= cut:
                 seen_K, seen_V = K[: cut], V[: cut]
             else:
                 seen_K, seen_V = K, V
-            S = X @ (W_k if mask == "turned" else W_q) @ seen_K.T / (np.sqrt(len(ids)) if scale == "n"
-                     else np.sqrt(d) if scale else 1)
+            width = {"n": len(ids), "own": np.arange(old, old + n)[:, None] + 1, True: d, False: 1}[scale]
+            S = X @ (W_k if mask == "turned" else W_q) @ seen_K.T / np.sqrt(width)
+            far = np.arange(old, old + n)[:, None] - np.arange(S.shape[1])
+            seen = {"own": ~((far > 0) & (old > 0) & (np.arange(S.shape[1]) >= cut)),
+                    "new": (np.arange(S.shape[1]) >= cut) | (old == 0), "window": far < cut}.get(keys, True)
+            S = np.where(seen, S, -np.inf)
             if first == "mask" and n > 1:
                 S = np.where(np.arange(seen_K.shape[0]) <= np.arange(old, old + n)[:, None], S, -np.inf)
             if mask == "restart":
@@ -1230,7 +1523,7 @@ PIECES = (
     ),
     Mutant(
         "cache forgotten",
-        _pieces(keys="new"),
+        _pieces(keys="none"),
         "Each piece sees itself alone: the keys and values before it are not kept.",
         "17.3",
         READ,
@@ -1240,6 +1533,62 @@ PIECES = (
         _pieces(cached="words"),
         "Keys are made of words without their places.",
         "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "keys of new words",
+        _pieces(cached="new words"),
+        "Keys of the tokens after the prompt are made of words without their places.",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "new tokens see the prompt and themselves",
+        _pieces(keys="own"),
+        "A new token sees the prompt and itself, and not the new ones before it: their keys and values are kept too.",
+        "17.3",
+        ("a long rest", "other sizes"),
+    ),
+    Mutant(
+        "prompt forgotten",
+        _pieces(keys="new"),
+        "New tokens do not see the prompt any more: its keys and values are kept.",
+        "17.3",
+        READ,
+    ),
+    Mutant(
+        "a window",
+        _pieces(keys="window"),
+        "Each token sees the last few alone, as many as the prompt has: it sees all that came before it.",
+        "17.3",
+        ("a long rest", "a short rest", "other sizes"),
+    ),
+    Mutant(
+        "a place left out",
+        _pieces("jump"),
+        "The first new token stands at the right place, and those after it one too late: a place was left out.",
+        "17.3",
+        ("a long rest", "other sizes"),
+    ),
+    Mutant(
+        "places from the end",
+        _pieces("back"),
+        "Places are counted from the end of the text: the first token stands at place 0.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "root of the tokens so far",
+        _pieces(scale="own"),
+        "The scores are divided by the root of the number of tokens so far; it is the width d.",
+        "4.4",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "no mask at all",
+        lambda ids, cut, *arrays: _pieces(first="none")(ids, len(ids), *arrays),
+        "Every token sees the whole text: read at once or in pieces, it sees what comes before it, and itself.",
+        "8.7",
         (*READ, "all at once"),
     ),
     Mutant(
@@ -1331,9 +1680,9 @@ PIECES = (
 # 17.8
 
 
-def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: z / T, u_of=lambda u: u):
+def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: z / T, u_of=lambda u: u, off=0):
     def function(logits, T, p, u):
-        w = _softmax(heat(logits, T) if when in ("before", "shares", "again") else logits)
+        w = _softmax(heat(logits, T) if when in ("before", "shares", "again", "softmax") else logits)
         if when == "power":
             w = w ** (1 / T)
         ranked = np.argsort(-w, kind="stable")
@@ -1344,7 +1693,8 @@ def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: 
         size = {"cross": 1 + (mass < p).sum(), "least": 1 + (mass < p).sum(), "top": (w >= p * w.max()).sum(),
                 "over": (w >= 1 - p).sum(), "past": min(len(w), 1 + (mass <= p).sum()),
                 "ids": min(len(w), 1 + (np.cumsum(w) < p).sum()),
-                "short": max(1, (mass < p).sum()), "all": len(w),
+                "short": max(1, (mass < p).sum()), "all": len(w), "one": 1, "each": max(1, (w >= p).sum()),
+                "part": max(1, int(p * len(w))), "part up": int(np.ceil(p * len(w))),
                 "more": min(len(w), 2 + (mass < p).sum())}[cut]
         kept = np.zeros(len(w))
         if cut == "ids":
@@ -1357,15 +1707,19 @@ def _draw(when="before", cut="cross", order="ids", norm=True, heat=lambda z, T: 
             kept = kept * _softmax(logits) / w
         if when == "again":
             kept = kept ** (1 / T)
-        if order == "ranks":
+        if when == "softmax":
+            kept[ranked[:size]] = _softmax(w[ranked[:size]])
+        if order in ("ranks", "places"):
             share = np.cumsum(kept[ranked])
         else:
             share = np.cumsum(kept)
         if order == "even":
             share = np.cumsum(kept > 0) * 1.0
-        share = share / (share[-1] if norm else 1)
+        share = share / (p if norm == "p" else share[-1] if norm else 1)
         found = (share > u_of(u)[:, None]).argmax(axis=1)
-        return ranked[found] if order == "ranks" else found
+        if order == "kept":
+            found = np.searchsorted(np.flatnonzero(kept), found)
+        return ranked[found] if order == "ranks" else found + off
 
     return function
 
@@ -1462,6 +1816,72 @@ DRAWS = (
         "17.3",
         DRAWN,
     ),
+    *(Mutant(
+        f"words by a bound on {name}",
+        _draw(cut=cut),
+        words,
+        "17.3",
+        DRAWN,
+    ) for name, cut, words in (
+        ("each chance", "each",
+         "The nucleus is the likeliest word alone, as if one had to reach p by itself: chances are added up, likeliest "
+         "first, until they reach p together."),
+        *((f"their number, {cut}", cut,
+           "A part p of the words is kept, by their number: it is the fewest words whose chances reach p.")
+          for cut in ("part", "part up")),
+        ("one minus p", "over",
+         "Words are kept whose own chance is above 1 − p: the chances are added up, likeliest first, until they reach "
+         "p."),
+    )),
+    Mutant(
+        "ranks for ids",
+        _draw(order="places"),
+        "What comes back is the rank of a word, 0 for the likeliest: its id was asked for, and the shares stand in "
+        "the order "
+        "of the ids.",
+        "17.3",
+        (*DRAWN, "T of one"),
+    ),
+    Mutant(
+        "places among the kept",
+        _draw(order="kept"),
+        "What comes back counts the words of the nucleus from 0: the id of the word in the whole vocabulary was asked "
+        "for.",
+        "17.3",
+        (*DRAWN, "T of one"),
+    ),
+    *(Mutant(
+        f"off by {off}",
+        _draw(off=off),
+        "The word beside the right one is given, each time: a draw falls into the first share that ends above it.",
+        "17.3",
+        (*DRAWN, "T of one", "exactly p"),
+    ) for off in (1, -1)),
+    Mutant(
+        "shares over p",
+        _draw(norm="p"),
+        "What is kept is divided by p: it sums to p or more, and its own sum makes the shares add up to one.",
+        "17.3",
+        ("cold",),
+    ),
+    Mutant(
+        "softmax of chances",
+        _draw("softmax"),
+        "The shares are a softmax of chances: chances are shared out by dividing by their sum, without another exp.",
+        "17.3",
+        (*DRAWN, "T of one"),
+    ),
+    *(Mutant(
+        f"temperature on {name}",
+        _draw(heat=heat),
+        words,
+        "17.3",
+        DRAWN,
+    ) for name, words, heat in (
+        ("the chances", "The softmax is taken of chances divided by T: T divides the logits.",
+         lambda z, T: _softmax(z) / T),
+        ("a root", "The logits are divided by the root of T: it is T.", lambda z, T: z / np.sqrt(T)),
+    )),
     Mutant(
         "the unlikeliest",
         _draw(cut="least"),
@@ -1512,14 +1932,14 @@ DRAWS = (
 
 
 def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, within=False, last=False, rest=True,
-           momentum=False, trim=False):
+           momentum=False, trim=False, kept_slope=False):
     def function(W, X, y, lr, parts):
         import torch
 
         W = W.clone()
         slope = kept = torch.zeros_like(W)
-        N = len(y)
-        for _ in range(steps):
+        first, N = None, len(y)
+        for step in range(steps):
             if zero:
                 slope = torch.zeros_like(W)
             pieces = zip(torch.tensor_split(X, parts), torch.tensor_split(y, parts), strict=True)
@@ -1534,9 +1954,11 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                 P = torch.softmax(Z, dim=-1)
                 Q = torch.nn.functional.one_hot(z, W.shape[1]).to(W.dtype)
                 g = x.T @ (P - Q)
-                share = {"sum": N, "means": len(z) * parts, "means added": len(z), "sums": 1, "sums of parts": parts,
-                         "own": len(z), "floors": len(z) * N / max(N // parts, 1)}
-                share = share[how]
+                rows = max(len(z), 1)
+                share = {"sum": N, "means": rows * parts, "means added": rows, "sums": 1, "sums of parts": parts,
+                         "own": rows, "floors": len(z) * N / max(N // parts, 1), "entries": N * W.shape[1],
+                         "shared and parts": N / parts, "squares": N * N / rows}
+                share = max(share[how], 1e-300)
                 if within == "kept":
                     slope = slope + g / share
                     W = W - lr * slope
@@ -1544,6 +1966,9 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                     W = W - lr * g / share
                 else:
                     slope = slope + g / share
+            if kept_slope and step:
+                slope = first
+            first = slope
             if momentum:
                 kept = slope + 0.9 * kept
                 slope = kept
@@ -1633,6 +2058,41 @@ STEPPED = (
         PARTED,
     ),
     Mutant(
+        "the first gradient three times",
+        _steps(kept_slope=True),
+        "All three steps use the gradient of the first W: it is taken anew where the step before has led.",
+        "11.3",
+        ALL_STEPS,
+    ),
+    *(Mutant(
+        f"{steps} steps",
+        _steps(steps=steps),
+        f"These are {words} steps; three were asked for.",
+        "17.5",
+        ALL_STEPS,
+    ) for steps, words in ((2, "two"), (4, "four"))),
+    Mutant(
+        "mean over the entries",
+        _steps("entries"),
+        "The sum is divided by the number of rows times that of the labels: the mean is over the rows.",
+        "11.8",
+        ALL_STEPS,
+    ),
+    Mutant(
+        "shared, times parts",
+        _steps("shared and parts"),
+        "Each row has its share of all N, and the whole is multiplied by the number of parts on top.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
+        "weights squared",
+        _steps("squares"),
+        "A part is weighed twice by its share of the rows: its mean times that share, once, is all.",
+        "11.8",
+        PARTED,
+    ),
+    Mutant(
         "means, never zeroed",
         _steps("means", zero=False),
         "Two faults: parts of unequal size weigh the same, and the gradients of earlier steps are still there.",
@@ -1656,7 +2116,9 @@ STEPPED = (
     Mutant(
         "rate divided",
         _steps(lr_of=lambda lr, parts: lr / parts),
-        "The learning rate is divided by the number of parts, on top of the mean.",
+        "The step is too small by the number of parts: rows, or learning rate, are divided by it on top of the mean "
+        "over all "
+        "rows.",
         "11.8",
         PARTED,
     ),
@@ -1706,10 +2168,10 @@ def _probe(places="all", words="all", look="before", texts="all", same_row=False
         B, n = ids.shape
         base, future, mates = model(ids), 0.0, 0.0
         shifts = range(1, V) if words == "all" else [1]
-        cuts = {"all": range(1, n), "last": [n - 1], "middle": [n // 2], "second": [1]}[places]
+        cuts = {"all": range(1, n), "last": [n - 1], "half": range(1, n // 2), "but the last": range(1, n - 1)}[places]
         for shift in shifts:
             for t in cuts:
-                for b, stop in itertools.product(range(B), (t + 1,) if alone else (n, t + 1)):
+                for b, stop in itertools.product(range(B), (t + 1,) if alone or places != "all" else (n, t + 1)):
                     other = ids.copy()
                     mine = slice(None) if together else slice(b, b + 1)
                     other[mine, t:stop] = (other[mine, t:stop] + shift) % V
@@ -1725,15 +2187,19 @@ def _probe(places="all", words="all", look="before", texts="all", same_row=False
                 if not same_row:
                     other[b] = ids[b]
                 mates = max(mates, size(model(other) - base)[b].max())
+            if texts == "order":
+                mates = max(mates, size(model(ids[::-1])[::-1] - base).max())
         return future if future > least else 0.0, mates if mates > least else 0.0
 
     return function
 
 
-RIGHT, AHEAD, FAR = "a causal model", "one place ahead", "from far away"
+RIGHT, AHEAD, FAR, LOWER = "a causal model", "one place ahead", "from far away", "downwards"
 RARE, HALF, MEAN, THIRD, BOTH, MORE = ("a rare word", "every other place", "the batch's mean", "one of the batch",
                                        "both at once", "other sizes")
+DEEP, FAINT = "deep inside", "a faint one"
 
+# Two flags a case are all that can be compared, so each message says what escapes, which is true of every such probe.
 PROBES = (
     Mutant(
         "exchanged",
@@ -1743,37 +2209,52 @@ PROBES = (
         (AHEAD, FAR, MEAN, THIRD),
     ),
     Mutant(
+        "zero where something moves",
+        lambda *given: tuple(float(not x) for x in _probe()(*given)),
+        "The numbers are 0 where something moves, and not 0 where nothing does: it is the other way round.",
+        "17.5",
+        (RIGHT, AHEAD, MEAN, THIRD),
+    ),
+    Mutant(
+        "one number for both",
+        lambda *given: (max(_probe()(*given)),) * 2,
+        "Both numbers say the same here, and only one of the two kinds of leak is there: keep them apart.",
+        "17.5",
+        (AHEAD, MEAN, THIRD),
+    ),
+    Mutant(
         "with the sign",
         _probe(size=lambda D: D),
-        "The differences are compared with their sign, and a leak may only lower the logits: take their size, "
-        "np.abs.",
+        "A leak that only lowers logits escapes: take the size of each difference, np.abs, before the largest is "
+        "sought.",
         "17.5",
-        (FAR,),
+        (LOWER,),
     ),
     Mutant(
         "sums with the sign",
         _probe(size=lambda D: D.sum(axis=-1)),
-        "The differences are added with their sign, and a leak may only lower the logits, or lower some and raise "
-        "others: take their size, np.abs, before anything is added.",
+        "Leaks that lower logits, or lower some and raise others, escape: take the size of each difference, np.abs, "
+        "before anything is added.",
         "17.5",
-        (FAR, HALF),
+        (LOWER, HALF),
     ),
     Mutant(
         "size of a sum",
         _probe(size=lambda D: np.abs(D.sum(axis=-1))),
-        "The differences are added before their size is taken, and some are above 0 and some below: take np.abs "
-        "of each.",
+        "Only the leak at every other place escapes. It raises some logits of a row and lowers others, so take np.abs "
+        "of "
+        "each difference before anything is added; and change every place, odd and even.",
         "17.5",
         (HALF,),
     ),
-    Mutant(
-        "above a hundredth",
-        _probe(least=1e-2),
+    *(Mutant(
+        f"above {least:g}",
+        _probe(least=least),
         "Small movements are passed over: in a model that is right nothing moves at all but by rounding, and a "
         "leak may be a ten-thousandth.",
         "17.5",
-        ("a faint one",),
-    ),
+        (FAINT,),
+    ) for least in (1e-2,)),
     Mutant(
         "counts itself",
         _probe(look="upto"),
@@ -1785,7 +2266,9 @@ PROBES = (
     Mutant(
         "one word tried",
         _probe(words="one"),
-        "Your probe tries one other word. This model looks for a word that is in none of the texts: try all.",
+        "The leak that one word makes, read from two places before, escapes: put each word of the vocabulary, from 0 "
+        "to V − 1, "
+        "at every place, and look at all places before it.",
         "17.5",
         (RARE,),
     ),
@@ -1795,28 +2278,50 @@ PROBES = (
         "Your probe changes the last token and looks at the place before it. A leak may lie anywhere: change each "
         "token, and look at all places before it.",
         "8.9",
-        (FAR, RARE),
+        (FAR, RARE, DEEP),
     ),
     Mutant(
         "neighbours only",
         _probe(look="last", alone=True),
-        "Your probe looks at the place just before the change. A leak may jump: look at all earlier places.",
+        "Leaks that jump escape, from the last token to the first place and from a word to two places before it: look "
+        "at all "
+        "places before the one that you change.",
         "8.9",
         (FAR, RARE),
     ),
+    *(Mutant(
+        name,
+        _probe(**how),
+        "The leak from the last token to the first place escapes: change every token, the last one too, and look at "
+        "all "
+        "places before it, the first one too.",
+        "8.9",
+        (FAR,),
+    ) for name, how in (("the last token never changed", {"places": "but the last"}),)),
     Mutant(
         "first place only",
         _probe(look="first"),
-        "Your probe looks at the first place alone.",
+        "The leak between two places near the end escapes, that of the last but one into the place before it: change "
+        "each "
+        "place, and look at every place before it.",
         "8.9",
-        ("deep inside",),
+        (DEEP,),
     ),
     Mutant(
-        "one cut",
-        _probe(places="middle"),
-        "Your probe changes the tokens from one place on. A leak may lie elsewhere: try every place.",
+        "the first half",
+        _probe(places="half"),
+        "Leaks from the later half of a text escape: change each token in turn, up to the last.",
         "8.9",
-        ("deep inside", HALF),
+        (DEEP, FAR),
+    ),
+    Mutant(
+        "the last token alone",
+        _probe(places="last"),
+        "Leaks inside of a text escape, at every other place and near its end: change each token in turn, each by "
+        "itself "
+        "and none left out.",
+        "8.9",
+        (DEEP, HALF),
     ),
     Mutant(
         "a row with its own text",
@@ -1834,6 +2339,15 @@ PROBES = (
         (THIRD,),
     ),
     Mutant(
+        "order of the texts",
+        _probe(texts="order"),
+        "A mean over the texts escapes: it stays as it is where their order or number alone changes. Change the ids "
+        "of the "
+        "other texts, and look at the one that you left alone.",
+        "17.5",
+        (MEAN, BOTH),
+    ),
+    Mutant(
         "no batch",
         _probe(texts="none"),
         "The second number is 0, and one text does move when others change. Change the ids of the other texts, and "
@@ -1844,7 +2358,9 @@ PROBES = (
     Mutant(
         "no future",
         _probe(look="none"),
-        "The first number is 0, and a place does move when later tokens change.",
+        "The first number is 0, and a place does move when later tokens change: change one token, and look at the "
+        "logits "
+        "of the places before it, each by itself.",
         "8.9",
         (AHEAD, FAR, RARE, HALF, BOTH),
     ),
@@ -1886,6 +2402,11 @@ def _orthogonal(*rows):
 def _of_length_one(X, gamma):
     dY = _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N, g, g * N))(X, gamma)
     return dY / np.linalg.norm(dY)
+
+
+def _by_the_largest(X, gamma):
+    dY = _hiding(lambda X, g, N: _orthogonal(np.ones_like(X), N, g, g * N))(X, gamma)
+    return dY / dY.max()
 
 
 BOTH_TOKENS = ("six features", "nine features", "other numbers")
@@ -1999,6 +2520,13 @@ HIDING = (
         BOTH_TOKENS,
     ),
     Mutant(
+        "divided by the largest, not by its size",
+        _by_the_largest,
+        "dY is divided by its largest entry, and one below 0 is larger in size: divide by the largest size.",
+        "17.5",
+        ("six features",),
+    ),
+    Mutant(
         "length one",
         _of_length_one,
         "It hides the fault; its length is 1, and its largest entry is to be 1 in size.",
@@ -2046,7 +2574,7 @@ HIDING = (
 
 
 def _detective(pick="first", order=("gap", "slopes", "labels"), names=PARTS, limit=1e-5, gap_limit=1e-6, leak=True,
-               floor=True, off=0, swapped=False, over=False, share=1.0, leak_limit=1e-6):
+               floor=True, off=0, swapped=False, over=False, share=1.0, leak_limit=1e-6, exchange=None):
     def function(slopes, gap, lk, loss, low):
         wrong = np.flatnonzero(slopes > limit)
         for what in order:
@@ -2054,7 +2582,8 @@ def _detective(pick="first", order=("gap", "slopes", "labels"), names=PARTS, lim
                 return "wiring" if not leak else "mask" if (lk > leak_limit) != swapped else "wiring"
             if what == "slopes" and len(wrong):
                 k = {"count": len(wrong) - 1, "first": wrong[0], "last": wrong[-1], "worst": int(slopes.argmax())}[pick]
-                return names[min(max(k + off, 0), 5)]
+                k = min(max(k + off, 0), 5)
+                return (exchange or {}).get(names[k], names[k])
             if what == "labels" and floor and (loss > low if over else loss < share * low):
                 return "labels"
         return "none"
@@ -2200,6 +2729,45 @@ RECORDS = (
         "0.4",
         EVERY,
     ) for limit in (1e-14, 1e-13, 1e-12)),
+    *(Mutant(
+        f"slopes first, gap above {limit:g}",
+        _detective(order=("slopes", "gap", "labels"), gap_limit=limit),
+        "Records without a fault of the model are called wiring: logits of two right programs differ by rounding, up "
+        "to "
+        "1e-11 here. Your bound on the gap is too strict.",
+        "0.4",
+        EVERY,
+    ) for limit in (0.0, 1e-14, 1e-13)),
+    Mutant(
+        "the wiring called mask",
+        lambda *given: {"wiring": "mask"}.get(name := _detective()(*given), name),
+        "Every gap is called mask: with a leak it is the mask, without one the wiring.",
+        "17.5",
+        EVERY,
+    ),
+    *(Mutant(
+        f"{one} and {other} exchanged",
+        _detective(exchange={one: other, other: one}),
+        f"'{one}' and '{other}' are exchanged: the way back runs loss, head, last norm, down, GELU, up, second norm, "
+        f"out, "
+        "attention.",
+        "17.5",
+        EVERY,
+    ) for one, other in zip(PARTS, PARTS[1:], strict=False)),
+    Mutant(
+        "any error counts",
+        _detective(limit=0.0),
+        "Every error of a slope counts as a fault: rounding leaves up to 3e-7.",
+        "0.4",
+        EVERY,
+    ),
+    Mutant(
+        "above the mean",
+        lambda slopes, *rest: _detective(limit=max(slopes.mean(), 1e-5))(slopes, *rest),
+        "A slope is called wrong if it is large beside the others: one of 1e-3 is wrong, however wrong another is.",
+        "17.5",
+        EVERY,
+    ),
     Mutant(
         "gap above 0.5",
         _detective(gap_limit=0.5),
@@ -2211,8 +2779,8 @@ RECORDS = (
     *(Mutant(
         f"leak above {limit:g}",
         _detective(leak_limit=limit),
-        "A leak need not be large: where a later token moves an earlier place by more than rounding, the mask is "
-        "wrong. Your bound on the leak is too lax.",
+        "The leak alone tells the mask from the wiring: where a later token moves an earlier place by more than "
+        "rounding, by 1e-4 or by 1, it is the mask, whatever the loss says.",
         "0.4",
         ("thirty records",),
     ) for limit in (1e-3,)),
@@ -2255,8 +2823,9 @@ RECORDS = (
     Mutant(
         "how many are wrong",
         _detective("count"),
-        "The number of wrong arrays counts from the other end: all after the fault are wrong. Their first one "
-        "names it.",
+        "The parts are named from the wrong end: the first wrong array, counted from the loss, names the part just "
+        "before "
+        "it.",
         "17.5",
         EVERY,
     ),

@@ -53,7 +53,7 @@ QUESTIONS = (
             Case("three groups", cases.grouped(1, 6, 3, 5, 2), "six heads, three groups", guards="two groups",
                  open=True),
             Case("one group each", cases.grouped(2, 3, 3, 5, 4), "as many groups as heads", 1),
-            Case("other sizes", cases.grouped(3, 4, 2, 6, 2), "other sizes", guards="two groups"),
+            Case("other sizes", cases.grouped(3, 8, 2, 6, 5), "other sizes", guards="two groups"),
         ),
         mutants=mutants.GROUPED,
         clauses=(
@@ -230,11 +230,11 @@ QUESTIONS = (
             "Divide the logits by T once, at the top; take the softmax of that, and let it decide both things.",
         ),
         cases=(
-            Case("hot", cases.draws(9, 2.5, 0.7, 60), "T = 2.5, p = 0.7", 1),
-            Case("cold", cases.draws(8, 0.4, 0.9, 60), "T = 0.4, p = 0.9", 1),
-            Case("T of one", cases.draws(7, 1.0, 0.8, 50), "T = 1", guards="hot", open=True),
+            Case("hot", cases.draws(9, 2.5, 0.7, 60, 3.0), "T = 2.5, p = 0.7", 1),
+            Case("cold", cases.draws(8, 0.4, 0.9, 60, 2.0), "T = 0.4, p = 0.9", 1),
+            Case("T of one", cases.draws(7, 1.0, 0.8, 50, 2.5), "T = 1", guards="hot", open=True),
             Case("exactly p", cases.exactly(40), "the likeliest word has the chance p", guards="hot", open=True),
-            Case("other sizes", cases.draws(12, 3.5, 0.6, 80), "other sizes", guards="hot"),
+            Case("other sizes", cases.draws(12, 3.5, 0.75, 80, 3.5), "other sizes", guards="hot"),
         ),
         mutants=mutants.DRAWS,
         clauses=(
@@ -261,9 +261,10 @@ QUESTIONS = (
             "parts.",
         ),
         cases=(
-            Case("even parts", cases.descent(6, 4, 3, 3), "six rows, three parts", 1),
+            Case("even parts", cases.descent(6, 4, 5, 3), "six rows, three parts", 1),
             Case("uneven parts", cases.descent(7, 2, 4, 3), "seven rows, three parts", 1),
             Case("one part", cases.descent(5, 3, 4, 1), "all rows at once", guards="even parts", open=True),
+            Case("empty parts", cases.descent(3, 4, 2, 5), "three rows, five parts", guards="uneven parts", open=True),
             Case("other sizes", cases.descent(11, 5, 3, 4), "other sizes", guards="uneven parts"),
         ),
         mutants=mutants.STEPPED,
@@ -274,6 +275,7 @@ QUESTIONS = (
             ("with batches that divide evenly all was well", "even parts"),
             ("whatever the number of parts", "uneven parts"),
             ("as with one part", "one part"),
+            ("There may be more parts than rows", "empty parts"),
         ),
     ),
     Question(
@@ -297,7 +299,9 @@ QUESTIONS = (
         cases=(
             Case("a causal model", cases.probed("causal", 2, 5, 4), "nothing moves", 1),
             Case("one place ahead", cases.probed("mask off by one", 2, 5, 4), "a mask off by one", 1),
-            Case("from far away", cases.probed("last to first", 2, 6, 5), "the last token reaches the first place",
+            Case("from far away", cases.probed("last to first", 2, 7, 5), "the last token reaches the first place",
+                 guards="one place ahead", open=True),
+            Case("downwards", cases.probed("downwards", 2, 6, 4), "the next token lowers logits",
                  guards="one place ahead", open=True),
             Case("a rare word", cases.probed("one token in V", 3, 5, 7), "one word, two places on",
                  guards="one place ahead", open=True),
@@ -306,7 +310,7 @@ QUESTIONS = (
             Case("deep inside", cases.probed("inside", 2, 7, 5), "the last but one reaches the place before it",
                  guards="one place ahead", open=True),
             Case("the batch's mean", cases.probed("mean of the batch", 3, 4, 5), "a mean over the batch", 1),
-            Case("one of the batch", cases.probed("last sequence", 4, 3, 6), "the last text, in the one before it", 1),
+            Case("one of the batch", cases.probed("one text", 4, 3, 6), "one of four texts, in the one before it", 1),
             Case("both at once", cases.probed("both", 2, 4, 5), "the future and the batch", guards="the batch's mean",
                  open=True),
             Case("a faint one", cases.probed("faint", 3, 5, 4), "both, and a thousandth as much",
@@ -327,7 +331,8 @@ QUESTIONS = (
             ("The batch may come in through a mean", "the batch's mean"),
             ("or through one text alone", "one of the batch"),
             ("A model may have both faults", "both at once"),
-            ("A leak may be small, a ten-thousandth of the logits, and of either sign", "a faint one"),
+            ("A leak may be small, a ten-thousandth of the logits", "a faint one"),
+            ("and of either sign", "downwards"),
         ),
     ),
     Question(
@@ -349,7 +354,7 @@ QUESTIONS = (
             "divide by its largest entry.",
         ),
         cases=(
-            Case("six features", cases.token(6), "d = 6", 2),
+            Case("six features", cases.token(6, True), "d = 6", 2),
             Case("nine features", cases.token(9), "d = 9", 1),
             Case("other numbers", cases.token(7), "d = 7", guards="six features"),
         ),
