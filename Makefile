@@ -27,7 +27,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book live test try preview weights kernels lint validate run text notebook serve site wheel lab bench mutants clean
+.PHONY: help book live test try preview weights kernels lint validate run text notebook serve site pdf wheel lab bench mutants clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,9 @@ serve: $(BUILT)  ## read the built book in a browser; PORT=8000
 
 site: $(BUILT)  ## the book for any host of plain files, in _site; BOOK_URL=https://… where it will stand
 	@$(BIN)/python tools/make_site.py
+
+pdf: $(BUILT)  ## the whole book as one PDF with bookmarks, in _build; some minutes, needs Chromium or Chrome
+	$(BIN)/python tools/make_pdf.py
 
 wheel: $(INSTALLED)  ## byhand as a wheel, in dist
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .

@@ -1,0 +1,68 @@
+"""The book as one PDF: each printed page is in its place, and each link leads where it led."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from browser import browser, serve
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A</title></head><body><main><article>'
+FAR = '<div style="break-before: page"></div>'
+PAGES = {
+    "book/a": '<section id="a"><h1>First</h1><p><a href="#near">Near</a> <a href="b.html#deep">Deep</a> '
+              '<a href="b.html">B</a> <a href="b.html#unknown">Unknown</a> <a href="a.ipynb">File</a> '
+              '<a href="https://example.org/">Out</a></p>'
+              f'{FAR}<section id="near"><h2>1.1 · Near<a class="headerlink" href="#near">#</a></h2>'
+              '<details><summary>Answer</summary><p>Forty-two</p></details>'
+              '<details class="hide"><summary>Code</summary><p>Secret</p></details></section></section>',
+    "book/b": f'<section id="b"><h1>Second</h1>{FAR}{FAR}<section id="deep"><h2>2.1 · Deep</h2>'
+              '<p><a href="a.html#near">Back</a> <a href="#deep">Here</a></p></section></section>',
+}
+
+
+@pytest.fixture(scope="module")
+def make_pdf():
+    spec = importlib.util.spec_from_file_location("make_pdf", ROOT / "tools" / "make_pdf.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pages_in_reading_order(make_pdf):
+    toc = {"root": "i", "parts": [{"chapters": [{"file": "a", "sections": [{"file": "a/1"}]}, {"file": "b"}]}]}
+    assert make_pdf.pages_of(toc) == ["i", "a", "a/1", "b"]
+
+
+@pytest.mark.browser
+def test_joined_pages(make_pdf, tmp_path):
+    from pypdf import PdfReader
+
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.html").write_text(f"{HEAD}{text}</article></main></body></html>", encoding="utf-8")
+    with serve(tmp_path) as site, browser() as chrome:
+        page, parts, sheets = chrome.new_page(), [], 1
+        for name in PAGES:
+            file = tmp_path / f"{len(parts)}.pdf"
+            parts.append((name, *make_pdf.printed(page, site, name, sheets, file), file))
+            sheets += len(PdfReader(file).pages)
+        counts = make_pdf.joined(parts, site, tmp_path / "book.pdf")
+    book = PdfReader(tmp_path / "book.pdf")
+    assert counts == (len(book.pages), 7, 1) and len(book.pages) == 5
+    assert [(item.title, book.get_destination_page_number(item)) for item in book.outline if not isinstance(item, list)
+            ] == [("First", 0), ("Second", 2)]
+    assert [(item.title, book.get_destination_page_number(item)) for below in book.outline if isinstance(below, list)
+            for item in below] == [("1.1 · Near", 1), ("2.1 · Deep", 4)]
+    leads = []
+    for k, sheet in enumerate(book.pages):
+        for entry in (reference.get_object() for reference in sheet.get("/Annots", ())):
+            at = next((n for n, p in enumerate(book.pages) if "/Dest" in entry and p == entry["/Dest"][0].get_object()),
+                      None)
+            leads.append((k, at, entry.get("/A", {}).get("/URI")))
+    assert [lead for lead in leads if lead[0] != 1] == [
+        (0, 1, None), (0, 4, None), (0, 2, None), (0, 2, None), (0, None, None), (0, None, "https://example.org/"),
+        (4, 1, None), (4, 4, None)]
+    text = [" ".join(sheet.extract_text().split()) for sheet in book.pages]
+    assert "Forty-two" in text[1] and "Secret" not in text[1]  # answers stand open, the code of figures is left out
+    assert all(f"{k}" in (line.split()[0], line.split()[-1]) for k, line in enumerate(text, 1)), text
