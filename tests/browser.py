@@ -102,6 +102,8 @@ def faults(page: Page) -> list[str]:
                 && getComputedStyle(e).overflowX === "auto" && e.tabIndex < 0).length,
             cut: [...document.querySelectorAll("div.math")].filter((e) => e.firstElementChild
                 && e.firstElementChild.getBoundingClientRect().left < e.getBoundingClientRect().left - 1).length,
+            unseen: [...document.querySelectorAll("div.math")].filter((e) => e.scrollWidth > e.clientWidth + 1
+                && e.clientWidth).length,
             scroll: document.documentElement.scrollWidth - innerWidth,
             widest: wide.slice(0, 3).map((e) => `${e.tagName.toLowerCase()}.${[...e.classList].join(".")}`),
         };
@@ -114,6 +116,8 @@ def faults(page: Page) -> list[str]:
         found.append(f"{report['keyless']} wide formulas scroll, but not by key")
     if report["cut"]:
         found.append(f"{report['cut']} wide formulas begin out of sight")
+    if report["unseen"]:
+        found.append(f"{report['unseen']} formulas reach out of sight")
     if report["scroll"] > 1:
         found.append(f"page is {report['scroll']} px wider than the window: {', '.join(report['widest'])}")
     return found
@@ -123,7 +127,24 @@ def narrow(page: Page, width: int = 390) -> None:
     """Make the window narrower, and wait until the scripts have looked at what scrolls now: the theme's waits 0.3 s."""
     page.set_viewport_size({"width": width, "height": 900})
     page.wait_for_timeout(400)
+    page.wait_for_function("!window.fitFormulas || window.fitFormulas.width === innerWidth")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def unfolded(page: Page) -> list[str]:
+    """Whether the formulas in folds fit as well; then the folds are as they were."""
+    unseen = page.evaluate("""async () => {
+        const folds = [...document.querySelectorAll("details:not([open])")];
+        const unseen = () => [...document.querySelectorAll("details div.math")].filter(
+            (e) => e.scrollWidth > e.clientWidth + 1).length;
+        folds.forEach((fold) => { fold.open = true; });
+        for (let k = 0; k < 40 && unseen(); k += 1) await new Promise((done) => setTimeout(done, 50));
+        const count = unseen();
+        folds.forEach((fold) => { fold.open = false; });
+        await new Promise(requestAnimationFrame);
+        return count;
+    }""")
+    return [f"{unseen} formulas in folds reach out of sight"] if unseen else []
 
 
 def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) -> list[str]:

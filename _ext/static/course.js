@@ -1,7 +1,8 @@
 // A formula, a table or an output that is wider than the page scrolls sideways; only then is it a stop for the Tab key.
 (() => {
-  const wide = "div.math, .output_area, .cell_output .output, .text_html, .course-map, .pst-scrollable-table-container";
-  const kind = (box) => box.matches(".math") ? "formula" : box.matches(".pst-scrollable-table-container") ? "table" : "output";
+  const wide = "div.math, .output_area, .cell_output .output, .text_html, .course-map, .figure-box, .pst-scrollable-table-container";
+  const kind = (box) => box.matches(".math") ? "formula" : box.matches(".pst-scrollable-table-container") ? "table"
+    : box.matches(".figure-box") ? "figure" : "output";
   const mark = () => document.querySelectorAll(wide).forEach((box) => {
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
@@ -20,6 +21,7 @@
     const typeset = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
     typeset.then(mark);
     window.addEventListener("resize", mark);
+    document.addEventListener("formulas-fit", mark);
     document.addEventListener("toggle", mark, true);  // a dropdown has opened
   });
 })();

@@ -1,0 +1,220 @@
+"""Formulas on a narrow screen, by formulas.js: every sign is there, in order and in sight, and so is every number.
+
+The script is tried on formulas of all kinds, and wrong versions of it on the same ones.
+"""
+
+import contextlib
+import json
+import shutil
+from importlib.metadata import files
+from pathlib import Path
+
+import pytest
+import yaml
+from browser import browser, narrow, serve, visit, visitor
+from playwright.sync_api import TimeoutError as Late
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).resolve().parents[1]
+STATIC = ROOT / "_ext" / "static"
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]["mathjax3_config"]
+SCRIPT = (STATIC / "formulas.js").read_text(encoding="utf-8")
+
+SUM = " + ".join(f"x_{{{k}}} y_{{{k}}}" for k in range(12))
+FORMULAS = [  # the TeX of each, and whether it needs more than one line at 390 pixels
+    (r"\[ a = b \tag{1.1} \]", False),
+    (rf"\[ s = {SUM} \tag{{1.2}} \]", True),
+    (rf"\[ f(x, y) = g\big( {SUM} \big) \tag{{1.3}} \]", True),
+    (r"\[ \left( \frac{\alpha + \beta}{\gamma} + \frac{\alpha - \beta}{\gamma} + \frac{\alpha \beta}{\gamma} "
+     r"+ \frac{\beta}{\gamma} + \frac{1}{\gamma} + \frac{2}{\gamma} + \frac{3}{\gamma} \right) \le 1 \tag{1.4} \]",
+     True),
+    (r"\begin{align*} \operatorname{first} &= a + b + c + d + e + f + g + h + i + j + k + l + m \tag{1.5} \\ "
+     r"&= n \cdot o \cdot p \\ \operatorname{second\ line} &= q \tag{1.6} \end{align*}", True),
+    (r"\[ f(x) = \begin{cases} 0 & x < 0 \\ x & x \ge 0 \end{cases} \qquad \text{for all numbers } x "
+     r"\text{ of the line} \qquad g(x) = \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix} \tag{1.7} \]", True),
+    (r"\[ \begin{split} z &= a + b + c + d + e + f + g + h + i + j + k + l + m + n \\ &= 1 \end{split} \tag{1.8} \]",
+     True),
+    (r"\[ p = \frac{\text{all of the many words that match}}{\text{all of them}} \overset{!}{=} \sum_{i=1}^n i "
+     r"\Longleftrightarrow q = r \]", True),
+    (r"\[ \text{one long text that is a piece of its own and fits only if it is small} \tag{1.9} \]", True),
+]
+WIDE = r"\[ \sqrt{a + b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s + t + u} = 1 \tag{2.1} \]"
+INLINE = r"\(a = b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s\)"
+PAGE = (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">'
+        f'<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="phone.css">'
+        f'<style>div.math {{ overflow: auto hidden; display: flex }} mjx-container {{ min-width: min-content }}</style>'
+        f'<script>MathJax = {json.dumps(CONFIG)}</script><script src="tex-svg-full.js" defer></script>'
+        f'<script src="formulas.js" defer></script></head><body>')
+
+
+@pytest.fixture(scope="module")
+def chrome():
+    with browser() as chrome:
+        yield chrome
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("formulas")
+    mathjax = next(f for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js")
+    shutil.copyfile(mathjax.locate(), folder / mathjax.name)
+    shutil.copyfile(STATIC / "phone.css", folder / "phone.css")
+    body = "".join(f'<div class="math">{tex}</div>' for tex, _ in FORMULAS)
+    (folder / "page.html").write_text(f'{PAGE}{body}<p>So <span class="math">{INLINE}</span>.</p>', encoding="utf-8")
+    (folder / "wide.html").write_text(f'{PAGE}<div class="math">{WIDE}</div>', encoding="utf-8")
+    return folder
+
+
+LOOK = """() => [...document.querySelectorAll(".math")].map((box) => {
+    const lines = box.querySelector(".eq-lines"), original = box.querySelector("mjx-container > svg");
+    const signs = (e, not) => [...e.querySelectorAll("[data-c]")].filter((u) => !not || !u.closest(not))
+        .map((u) => u.dataset.c);
+    const place = (e) => e.getBoundingClientRect();
+    const numbers = [...box.querySelectorAll(lines ? ".eq-number" : "g[data-labels] > g")];
+    const parts = lines ? [...lines.querySelectorAll(".eq-part")] : [];
+    return {
+        broken: Boolean(lines), lines: parts.length,
+        signs: signs(original, "g[data-labels]"),
+        shown: lines ? parts.flatMap((p) => signs(p)) : signs(original, "g[data-labels]"),
+        numbers: numbers.length, labels: box.querySelectorAll("g[data-labels] > g").length,
+        same: !lines || numbers.map((n) => signs(n).join()).join(";")
+            === [...box.querySelectorAll("g[data-labels] > g")].map((g) => signs(g).join()).join(";"),
+        out: [...parts, ...numbers].filter((e) => place(e).right > innerWidth + 1 || place(e).left < -1).length
+            + (box.scrollWidth > box.clientWidth + 1),
+        over: parts.some((p, k) => parts.slice(k + 1).some((q) => place(p).bottom > place(q).top + 6
+            && place(p).right > place(q).left + 1 && place(q).right > place(p).left + 1)),
+        heard: box.querySelectorAll("mjx-assistive-mml").length, hidden: !lines || lines.ariaHidden === "true",
+        ids: lines ? lines.querySelectorAll("[id]").length : 0,
+    };
+})"""
+
+
+def wrong(page, needs) -> list[str]:
+    """What is wrong with the formulas that the page shows."""
+    found = []
+    for k, (seen, broken) in enumerate(zip(page.evaluate(LOOK), needs, strict=True)):
+        if seen["shown"] != seen["signs"] or not seen["signs"]:
+            found.append(f"{k}: signs are lost, or in another order")
+        if seen["broken"] != broken:
+            found.append(f"{k}: {'not ' * (not seen['broken'])}set in lines")
+        if seen["numbers"] != seen["labels"] or not seen["same"]:
+            found.append(f"{k}: {seen['numbers']} numbers of {seen['labels']}, or others")
+        if seen["out"] or seen["over"]:
+            found.append(f"{k}: out of sight, or one over the other")
+        if seen["heard"] != 1 or not seen["hidden"] or seen["ids"]:
+            found.append(f"{k}: heard {seen['heard']} times")
+    return found
+
+
+def judged(chrome, folder, script, width=390):
+    (folder / "formulas.js").write_text(script, encoding="utf-8")
+    with serve(folder) as site, visitor(chrome, site, 1280) as page:
+        page.set_default_timeout(5000)
+        visit(page, f"{site}/page.html")
+        found = wrong(page, [False] * (len(FORMULAS) + 1))
+        try:
+            narrow(page, width)
+        except Late:
+            return ["the formulas never fit"], []
+        found += [f"narrow {text}" for text in wrong(page, [needs for _, needs in FORMULAS] + [True])]
+        lines = [seen["lines"] for seen in page.evaluate(LOOK)]
+        narrow(page, 1280)
+        found += [f"again {text}" for text in wrong(page, [False] * (len(FORMULAS) + 1))]
+        return found + page.found, lines
+
+
+def test_formulas_of_all_kinds_fit(chrome, folder):
+    found, lines = judged(chrome, folder, SCRIPT)
+    assert found == []
+    assert lines[1] >= 2 and lines[4] >= 4 and lines[7] >= 2
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("pieces: row.slice(from, to)", "pieces: row.slice(from, from ? from + 1 : to)"),
+    ("cuts.unshift(", "cuts.push("),
+    ("(over ? 1000 + over : 0)", "0"),
+    ("last.append(number);", ""),
+    ("const width = full / scale, rows", "const width = 9 * full, rows"),
+    ("numbers.shift() : undefined", "numbers.at(-1) : undefined"),
+    ('shown.setAttribute("aria-hidden", "true");', ""),
+    (".forEach(reset);", ".forEach(() => {});"),
+    ("if (innerWidth === width) return;", "if (width) { fit.width = innerWidth; return; }"),
+], ids=["signs are lost", "lines change places", "lines of any width", "no number", "rows are never cut",
+        "one number for all", "heard twice", "once in lines, always in lines", "only the first width counts"])
+def test_a_wrong_script_is_caught(chrome, folder, old, new):
+    assert SCRIPT.count(old) == 1
+    assert judged(chrome, folder, SCRIPT.replace(old, new))[0]
+
+
+def test_what_fits_nowhere_scrolls_and_its_number_stays(chrome, folder):
+    (folder / "formulas.js").write_text(SCRIPT, encoding="utf-8")
+    with serve(folder) as site, visitor(chrome, site, 390) as page:
+        visit(page, f"{site}/wide.html")
+        seen = page.evaluate("""() => {
+            const box = document.querySelector("div.math"), number = () => document.querySelector(".eq-number")
+                .getBoundingClientRect();
+            const before = number().right <= innerWidth && number().left >= 0;
+            box.scrollLeft = 1000;
+            return [before, number().right <= innerWidth && number().left >= 0, box.scrollLeft > 50];
+        }""")
+        assert seen == [True, True, True]
+
+
+# Tables, figures and buttons of the built book
+
+HTML = ROOT / "_build" / "html"
+
+
+@pytest.fixture(scope="module")
+def book():
+    if not (HTML / "book" / "index.html").is_file():
+        pytest.fail("_build/html holds no book: run `make book` first")
+    with serve(HTML) as site:
+        yield site
+
+
+WIDE_TABLES = """async () => {
+    document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+    const wide = () => [...document.querySelectorAll(".pst-scrollable-table-container")].filter(
+        (e) => e.scrollWidth > e.clientWidth + 1).length;
+    for (let k = 0; k < 40 && wide(); k += 1) await new Promise((done) => setTimeout(done, 50));
+    return wide();
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390, 340])
+def test_tables_are_whole(chrome, book, width):
+    """On a phone a table that is too wide is stacked, and remains a table to who cannot see it."""
+    with visitor(chrome, book, width) as page:
+        for name in ("notation", "notation_notes", "06_norm"):
+            visit(page, f"{book}/book/{name}.html")
+            assert page.evaluate(WIDE_TABLES) == 0, name
+            stacked = page.evaluate("""() => [...document.querySelectorAll("table.stacked")].map((t) =>
+                [t.getAttribute("role"), t.querySelectorAll("td:not([role=cell]), th:not([role=columnheader])").length,
+                 [...t.querySelectorAll("td")].some((d) => d.dataset.head)])""")
+            assert all(found == ["table", 0, True] for found in stacked) and bool(stacked) == (width < 600), name
+        page.add_style_tag(content="td { min-width: 900px }")
+        assert page.evaluate(WIDE_TABLES) > 0
+
+
+SMALLEST_LETTERS = 10 * 100 / 72  # pixels of a letter of 10 points, in a figure of 100 dots an inch
+
+
+def test_letters_of_figures_can_be_read(chrome, book):
+    with visitor(chrome, book, 390) as page:
+        visit(page, f"{book}/book/04_attention.html")
+        shares = page.evaluate("""() => [...document.querySelectorAll("figure .figure-box img")]
+            .filter((i) => i.checkVisibility()).map((i) => i.getBoundingClientRect().width / i.naturalWidth)""")
+        assert len(shares) >= 8 and min(shares) * SMALLEST_LETTERS >= 9
+        assert page.evaluate("""() => [...document.querySelectorAll(".figure-box")].every(
+            (b) => b.clientWidth <= innerWidth && (b.scrollWidth <= b.clientWidth + 1 || b.tabIndex === 0))""")
+
+
+def test_what_a_finger_meets_is_large_enough(chrome, book):
+    context = chrome.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    with contextlib.closing(context):
+        page = context.new_page()
+        page.goto(f"{book}/book/04_attention.html")
+        heights = page.evaluate("""() => [...document.querySelectorAll(".bh-box button, .bd-article details > summary")]
+            .filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().height)""")
+        assert len(heights) > 20 and min(heights) >= 44
