@@ -149,8 +149,8 @@ def about_numbers(name, array, right):
         return ""
     with _errstate(all="ignore"):
         looks = (_whole, _lines, _places, _part)
-        nearly = _digits(a, b) if right.dtype.kind == "f" else ""
-        found = (_impossible(name, a, b), nearly or next(filter(None, (look(a, b) for look in looks)), ""))
+        nearly, few = (_digits(a, b), _few_digits(a, b)) if right.dtype.kind == "f" else ("", "")
+        found = (_impossible(name, a, b), nearly or next(filter(None, (look(a, b) for look in looks)), few))
     return " ".join(text for text in found if text)
 
 
@@ -293,6 +293,14 @@ def _digits(a, b):
     return ""
 
 
+def _few_digits(a, b):
+    largest, error = float(_abs(b).max(initial=0.0)), float(_abs(a - b).max())
+    if a.size > 2 and largest and 0 < error < 1e-3 * largest:
+        return (f"The largest error is only {error / largest:.1g} of the largest number: something small is left out "
+                "or added, or has too few digits, as float16 has.")
+    return ""
+
+
 def about_not_finite(array, events):
     """Overflow told apart from 0/0, by what numpy met on the way."""
     if array.dtype.kind not in "fc":
@@ -304,6 +312,9 @@ def about_not_finite(array, events):
         text = "Something was divided by 0 on the way, or log was taken of 0."
     elif "invalid value" in events:
         text = "No number overflowed: nan came from 0/0, ∞ − ∞, or a root or log of a negative number."
+    else:  # PyTorch, or warnings that the answer switches off
+        text = ("nan comes from ∞ − ∞, ∞/∞ or 0/0; ∞ comes from exp of more than 709, a division by 0, or what was "
+                "handed in.")
     bad = ~_isfinite(array)
     if array.ndim >= 2 and array.shape[-1] > 1:
         rows = bad.any(axis=-1)

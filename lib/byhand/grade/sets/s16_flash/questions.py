@@ -1,5 +1,7 @@
 """The questions of chapter 16."""
 
+import numpy as np
+
 from ...model import STORY, TORCH_ONLY, Case, Question
 from . import cases, mutants, stubs
 
@@ -19,6 +21,7 @@ QUESTIONS = (
             ("a model that writes has one token", "one token"),
             ("`itemsize` bytes", "sixteen bits"),
             ("how many seconds does it take at least", "many tokens"),
+            ("Arithmetic and transport go on at the same time.", "many tokens"),
             ("Say first, without a computer", STORY),
         ),
         hints=(
@@ -29,9 +32,9 @@ QUESTIONS = (
             "C / B and max(C / peak, B / bandwidth).",
         ),
         cases=(
-            Case("many tokens", cases.layer(4096, 640, 2560, 4), "4,096 tokens in 32 bits", 1),
-            Case("one token", cases.layer(1, 1024, 4096, 4), "one token in 32 bits", 1),
-            Case("sixteen bits", cases.layer(9, 768, 3072, 2), "nine tokens in 16 bits", 1),
+            Case("many tokens", cases.layer(4096, 600, 2500, 4), "4,096 tokens in 32 bits", 1),
+            Case("one token", cases.layer(1, 1000, 4200, 4), "one token in 32 bits", 1),
+            Case("sixteen bits", cases.layer(9, 700, 3100, 2), "nine tokens in 16 bits", 1),
             Case("others", cases.some_layer, "other numbers", guards="sixteen bits"),
         ),
         mutants=mutants.ROOF,
@@ -61,12 +64,13 @@ QUESTIONS = (
         cases=(
             Case("two sets", cases.partials(5, 3, 4), "five queries, two sets of three keys", 2),
             Case("two axes in front", cases.partials(5, 3, 4, (2, 6)), "the same, twice six times", 1),
-            Case("great scores", cases.partials(5, 3, 4, (), 400.0), "scores in the hundreds", 1),
-            Case("nothing read", cases.partials(5, 3, 4, (2, 6), 1.0, True), "queries that have read nothing",
-                 guards="two sets", open=True, look=("l", "o")),
+            Case("great scores", cases.partials(5, 3, 4, (), True), "scores near 900 and −900", 1),
+            Case("nothing read", cases.partials(5, 3, 4, (2, 6), empty=True), "queries that have read nothing",
+                 guards="two sets", open=True),
             Case("others", cases.partials(7, 2, 3, (4, 5)), "other sizes", guards="two axes in front"),
         ),
         mutants=mutants.MERGE,
+        measure=cases.where_read,
     ),
     Question(
         id="16.3",
@@ -93,7 +97,7 @@ QUESTIONS = (
         cases=(
             Case("two tiles", cases.sequence(5, 8, 3, 2, 4), "eight keys in blocks of four", 1),
             Case("a short last tile", cases.sequence(5, 7, 2, 4, 3), "seven keys in blocks of three", 1),
-            Case("hundreds", cases.sequence(5, 9, 6, 2, 3, 20.0), "scores in the hundreds", 1),
+            Case("hundreds", cases.sequence(5, 9, 6, 2, 3, 20.0, 1000.0), "scores of some hundreds or thousands", 1),
             Case("one tile", cases.sequence(4, 6, 3, 2, 10), "six keys, a block of ten", guards="two tiles",
                  open=True),
             Case("others", cases.sequence(6, 11, 4, 3, 5), "other sizes", guards="a short last tile"),
@@ -142,6 +146,8 @@ QUESTIONS = (
             ("keep the last `window` tokens at most", "windows"),
             ("the text may be shorter than the window", "a short text"),
             ("whole sequences", "windows"),
+            ("layers 1, 3, 5, … keep", "even"),
+            ("how many whole sequences", "a short text"),
         ),
         hints=(
             "How many layers have a window, if there are five of them?",
@@ -150,8 +156,11 @@ QUESTIONS = (
             "* d_k * itemsize * rows; budget // size.",
         ),
         cases=(
-            Case("windows", cases.model(31, 24, 8, 64, 6000, 1024), "31 layers, a window of 1,024 in every second", 2),
-            Case("a short text", cases.model(31, 24, 8, 64, 700, 1024), "a text shorter than the window", 1),
+            Case("windows", cases.model(31, 24, 8, 64, 6000, 1024, 4),
+                 "31 layers, a window of 1,024 in every second", 2),
+            Case("a short text", cases.model(31, 24, 8, 64, 703, 1024, 8), "a text shorter than the window", 1),
+            Case("even", cases.model(12, 20, 5, 48, 3000, 512, 4), "an even number of layers", guards="windows",
+                 open=True),
             Case("others", cases.some_model, "other numbers", guards="windows"),
         ),
         mutants=mutants.CACHE,
@@ -204,6 +213,10 @@ QUESTIONS = (
             ("shrunk to the norm `max_norm`", "clipped"),
             ("at most `max_norm` long already", "not clipped"),
             ("leave the weights as they are and halve the scale", "overflow"),
+            ("any entry is not finite: ∞, −∞ or nan", "minus infinity"),
+            ("any entry is not finite: ∞, −∞ or nan", "not a number"),
+            ("in float64", "great"),
+            ("in float64", "tiny"),
         ),
         hints=(
             "Three things happen to the gradients, and their order matters: are they numbers, scale them back, clip.",
@@ -213,10 +226,17 @@ QUESTIONS = (
             "norm) * g.",
         ),
         cases=(
-            Case("clipped", cases.step(4, 6, 1024.0, 0.5), "a gradient that is too long", 2),
+            Case("clipped", cases.step(4, 6, 1024.0, 0.25, size=0.4, weights=0.1), "a gradient that is too long", 2),
             Case("not clipped", cases.step(4, 6, 1024.0, 40.0), "a gradient that is not", 1),
-            Case("overflow", cases.step(4, 6, 1024.0, 0.5, True), "one infinite entry", 1),
-            Case("others", cases.step(3, 5, 4096.0, 0.3), "other numbers", guards="clipped"),
+            Case("overflow", cases.step(4, 6, 1024.0, 0.5, np.inf), "one infinite entry", 1),
+            Case("minus infinity", cases.step(4, 6, 1024.0, 0.5, -np.inf), "one entry −∞", guards="overflow",
+                 open=True),
+            Case("not a number", cases.step(4, 6, 1024.0, 0.5, np.nan), "one entry nan", guards="overflow", open=True),
+            Case("great", cases.step(4, 6, 4.0, 6e4, size=400.0), "gradients of some hundreds", guards="clipped",
+                 open=True),
+            Case("tiny", cases.step(4, 6, 2.0**14, 1e3, size=3e-7, weights=1e-5), "gradients far below one millionth",
+                 guards="not clipped", open=True),
+            Case("others", cases.step(3, 5, 4096.0, 0.2, size=0.3, weights=0.1), "other numbers", guards="clipped"),
         ),
         mutants=mutants.STEP,
     ),
@@ -244,8 +264,8 @@ QUESTIONS = (
             "added up.",
         ),
         cases=(
-            Case("three sequences", cases.padded(3, 9, 4, 2), "three sequences of different lengths", 2),
-            Case("one without a real token", cases.padded(4, 8, 3, 2, True), "four, one of them padding only", 1),
+            Case("three sequences", cases.padded(3, 9, 4, 5), "three sequences of different lengths", 2),
+            Case("one without a real token", cases.padded(4, 8, 3, 5, True), "four, one of them padding only", 1),
             Case("others", cases.padded(5, 10, 2, 3), "other sizes", guards="three sequences"),
         ),
         mutants=mutants.ACCUMULATED,
@@ -262,7 +282,7 @@ QUESTIONS = (
         printed=False,
         clauses=(
             ("least squares over the logarithms", "three seeds"),
-            ("with one seed left out", "three seeds"),
+            ("with one seed left out, a whole column", "three seeds"),
             ("A floor of 0", "no floor"),
         ),
         hints=(
@@ -290,8 +310,9 @@ QUESTIONS = (
         part=4,
         printed=False,
         clauses=(
-            ("four programs", "four timings"),
-            ("in any number", "twelve timings"),
+            ("say of each timing what it forgot", "four timings"),
+            ("takes the one that stands first here", "close to the bounds"),
+            ("two or more", "two calls"),
         ),
         hints=(
             "One kind of timing is too good to be true. Too good for whom?",
@@ -302,8 +323,13 @@ QUESTIONS = (
         ),
         cases=(
             Case("four timings", cases.timings(cases.FAULTS, 9), "one of each kind", 1),
-            Case("twelve timings", cases.timings(cases.FAULTS * 3, 7), "three of each", 1),
-            Case("others", cases.timings(cases.FAULTS * 2, 8), "eight", guards="four timings"),
+            Case("close to the bounds", cases.timings((*cases.FAULTS, *cases.CLOSE), 8),
+                 "twenty-two, of two faults or nearly of one", 1),
+            Case("two calls", cases.timings(cases.FAULTS[:3], 2), "three of two calls each", guards="four timings",
+                 open=True),
+            Case("odd", cases.timings((*cases.FAULTS, *cases.CLOSE), 9), "the same with nine calls",
+                 guards="close to the bounds"),
+            Case("others", cases.timings(cases.FAULTS * 2, 6), "eight", guards="four timings"),
         ),
         mutants=mutants.WRONG,
         drive=cases.name_all,
