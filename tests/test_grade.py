@@ -733,6 +733,7 @@ FORMS = {  # a wrong array, the right one, and the sentence
     "above": (A33 + UP, A33, "All is right but above the diagonal."),
     "nearly": (A43 * (1 + 1e-7), A43, "The largest error is only 1e-07 of the largest number"),
     "float32": (A43.astype(np.float32).astype(float), A43, "precision of float32"),
+    "few digits": (A43.astype(np.float16).astype(float), A43, "or has too few digits, as float16 has"),
     "inverted": (A43 > 0, A43 <= 0, "True and False are exchanged."),
     "large whole numbers": (A43.astype(int) + 10**12 + 1, A43.astype(int) + 10**12, "Every number is too large by 1."),
     "one flag": (np.array(True), np.array(False), ""),
@@ -796,6 +797,11 @@ def test_overflow_is_told_apart_from_a_quotient_of_zeros():
     def empty(X, y):
         return (X * 0) / (X * 0), y
 
+    def silent(X, y):
+        with np.errstate(all="ignore"):
+            return overflowing(X, y)
+
+    assert "∞ comes from exp of more than 709" in repr(toy_report(silent))
     assert "A number overflowed on the way" in repr(toy_report(overflowing))
     assert "No number overflowed: nan came from 0/0" in repr(toy_report(empty))
 
@@ -1219,6 +1225,7 @@ def test_example_gives_fresh_inputs():
     assert list(first) == ["Q", "K", "V", "mask"] and np.abs(example("04.1", "mask")["Q"]).max() > 0
     with pytest.raises(ValueError, match="it has values, mask, no key left"):
         example("04.1", "another batch")  # a hidden case
+    assert {type(value).__name__ for value in example("12.5").values()} == {"Tensor"}  # as the answer gets them
 
 
 def test_reports_are_the_same_every_time():

@@ -13,7 +13,7 @@ from .examine import Report, examine
 from .forbid import forbidden, names_of
 from .mistakes import seen_of
 from .model import make_inputs
-from .run import blank, copied
+from .run import blank, copied, tensor
 from .sets import SETS, all_questions, expected_arrays, questions_of
 from .solutions import Page, worked
 from .stale import older
@@ -123,5 +123,6 @@ def example(key, case=None):
     question = find(key)
     for candidate in question.public:
         if case in (None, candidate.name):
-            return {name: copied(value) for name, value in make_inputs(question, candidate).items()}
+            given = {name: copied(value) for name, value in make_inputs(question, candidate).items()}
+            return {name: tensor(value) for name, value in given.items()} if question.torch else given
     raise ValueError(f"{question.id} has no case {case!r}; it has {', '.join(c.name for c in question.public)}")

@@ -38,7 +38,7 @@ class Result:
 
 def run(answer, inputs, question):
     given = {name: copied(value) for name, value in inputs.items()}
-    handed = {name: _tensor(value) for name, value in given.items()} if question.torch else given
+    handed = {name: tensor(value) for name, value in given.items()} if question.torch else given
     met = []
     # The state of warnings belongs to the learner's notebook; an overflow shows in the numbers anyway.
     heard = dict.fromkeys(("over", "divide", "invalid"), "call")
@@ -93,7 +93,7 @@ def _bytes(value):
     return (type(value), repr(value)) if type(value) in _PLAIN else type(value)
 
 
-def _tensor(value):
+def tensor(value):
     """A tensor over the same memory, so that a change in place is seen."""
     import torch
 

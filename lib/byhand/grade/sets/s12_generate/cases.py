@@ -192,6 +192,41 @@ def exhibits(m, V, draws, faults, between=(1.4, 1.9)):
     return make
 
 
+def few_draws(m, V, draws):
+    """Counts so small that distances between shares and probabilities mislead, and likelihoods do not."""
+
+    def make(rng):
+        while True:
+            inputs = exhibits(m, V, draws, NAMES, (1.6, 2.2))(rng)
+            laws = np.array([law(name, *(inputs[x] for x in ("logits", "T", "k", "p"))) for name in NAMES])
+            with np.errstate(divide="ignore"):
+                logs = np.maximum(np.log(laws), -1e6)
+            fit = np.sort(np.einsum("emv,nmv->en", inputs["counts"], logs))
+            truth = np.einsum("emv,nmv->en", inputs["counts"], logs).argmax(axis=1)
+            if sorted(truth) != list(range(len(NAMES))) or (fit[:, -1] - fit[:, -2]).min() < 3:
+                continue
+            named = [[min(range(len(NAMES)), key=lambda n: gap(counts, laws[n])) for counts in inputs["counts"]]
+                     for gap in GAPS.values()]
+            wrong = {tuple(names) for names in named}
+            if tuple(truth) not in wrong and len(wrong) == len(GAPS):
+                return inputs
+
+    return make
+
+
+def _shares(counts):
+    return counts / counts.sum(axis=-1, keepdims=True)
+
+
+GAPS = {
+    "largest word": lambda counts, P: float(np.abs(np.where(P == P.max(axis=-1, keepdims=True),
+                                                            _shares(counts) - P, 0)).sum()),
+    "largest gap": lambda counts, P: float(np.abs(_shares(counts) - P).max()),
+    "gaps": lambda counts, P: float(np.abs(_shares(counts) - P).sum()),
+    "squares": lambda counts, P: float(((_shares(counts) - P) ** 2).sum()),
+}
+
+
 def _apart(P, Q):
     """The largest share of draws, over the places, by which two laws differ."""
     return float(np.abs(P - Q).sum())
@@ -327,6 +362,8 @@ def staleness(inputs, arrays):
     without = [gaps([i for i in range(L) if i != left])[1].any() for left in range(L)]
     rows, last = gaps(list(range(L)))
     stale = [max(np.flatnonzero(row), default=-1) for row in rows]
+    if n > L and last.any() and not any(without):
+        raise WrongAnswer(f"with {n} tokens all is as it should be, but as few as possible are asked for")
     return np.array(n), np.array(without), np.array(last.any()), np.array(stale)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...model import Mutant
-from .cases import NAMES, law, softmax
+from .cases import GAPS, NAMES, law, softmax
 
 # 12.1
 
@@ -1186,6 +1186,15 @@ def _careless(logits, T, top=True, log=False):
     return -(P * log_P).sum(axis=-1), var / T**3, -(P * log_P_1).sum(axis=-1), var / T**2
 
 
+def _no_maximum(logits, T):
+    left = np.isfinite(logits)
+    z = np.where(left, logits, 0.0)
+    E, E_1 = np.exp(logits / T), np.exp(logits)
+    P = E / E.sum(axis=-1, keepdims=True)
+    log_P, log_P_1 = (z / t - np.log(e.sum(axis=-1, keepdims=True)) for t, e in ((T, E), (1, E_1)))
+    return -(P * log_P).sum(axis=-1), _variance(P, z) / T**3, -(P * log_P_1).sum(axis=-1), _variance(P, z) / T**2
+
+
 def _spread(z, left):
     count = left.sum(axis=-1, keepdims=True)
     mean = z.sum(axis=-1, keepdims=True) / count
@@ -1350,9 +1359,17 @@ WARMTH = (
     Mutant(
         "zero times infinity",
         _careless,
-        "A word that is gone has p = 0 and ln p = −∞, and their product is nan: its term is 0.",
+        "ln is taken of probabilities that are 0, of words that are gone or so unlikely that exp gives 0: 0 · ∞ is "
+        "nan. A word that is gone has the term 0; of the others ln p is z − max − ln Σ, without ln of exp.",
         "12.4",
         ("filtered", "large logits"),
+    ),
+    Mutant(
+        "overflow, logarithm of the sum",
+        _no_maximum,
+        "exp of a large logit overflows: take the row maximum off first, and add it again outside of the logarithm.",
+        "4.5",
+        ("large logits", "far from zero"),
     ),
     Mutant(
         "overflow",
@@ -1947,7 +1964,29 @@ def _narrower(logits, counts, T, k, p):
     return swap.get(name, name) if T < 1 else name
 
 
+def _nearest(gap):
+    def function(logits, counts, T, k, p):
+        return min(NAMES, key=lambda name: GAPS[gap](counts, law(name, logits, T, k, p)))
+
+    return function
+
+
+DISTANCE = ("A distance between shares and probabilities does not see that a program gives 0 to a word that was drawn, "
+            "and chance makes it large where words are likely. Σ n ln p says how probably a program draws just these.")
 SAMPLERS = (
+    Mutant(
+        "largest word",
+        _nearest("largest word"),
+        "Only the likeliest word of each place is looked at: where few words were drawn, its share tells little. The "
+        "others count, too, and a word that a program cannot draw rules it out.",
+        "12.4",
+        ("few words",),
+    ),
+    Mutant("largest gap", _nearest("largest gap"), f"Only the largest gap is looked at. {DISTANCE}", "12.4",
+           ("few words",)),
+    Mutant("gaps added", _nearest("gaps"), f"The gaps are added up. {DISTANCE}", "12.4", ("few words",)),
+    Mutant("squares of the gaps", _nearest("squares"), f"The squares of the gaps are added up. {DISTANCE}", "12.4",
+           ("few words",)),
     Mutant(
         "the first nucleus is narrower",
         _narrower,
@@ -3427,12 +3466,6 @@ def _handed(L, which, n=None):
     return masks
 
 
-def _from_row_one(L):
-    masks = np.repeat(np.eye(L + 1, dtype=bool)[None], L, axis=0)
-    masks[:, 1:, 1:] = _chain(L)
-    return masks
-
-
 STALE = (
     Mutant(
         "two tokens, all see all",
@@ -3490,7 +3523,8 @@ STALE = (
     Mutant(
         "a token too many",
         lambda L: _chain(L, L + 1),
-        "It works with one token less: the last row of the chain may itself be the token that was looked at.",
+        "It works with one token less: the last row of the chain may itself be the token that was looked at, and no "
+        "token stands beside the way.",
         "12.5",
         ("two blocks", "three blocks", "four blocks"),
     ),
@@ -3580,11 +3614,12 @@ STALE = (
         ("three blocks", "four blocks"),
     ),
     Mutant(
-        "begins at row 1",
-        _from_row_one,
-        "It works with one token less: not every token is needed, such as one before the row that looks ahead.",
+        "all hand on, two tokens",
+        lambda L: _handed(L, slice(1, None), 2),
+        "With two tokens there is one step back, and any block above the lowest can take it: leave one out and another "
+        "does. For all L blocks to be needed, each hands on to a row of its own.",
         "12.5",
-        ("two blocks", "three blocks", "four blocks"),
+        ("three blocks", "four blocks"),
     ),
     Mutant(
         "all rows look ahead below",
@@ -4039,7 +4074,8 @@ COPIES = (
     Mutant(
         "looks at itself",
         _copying(back=0),
-        "In layer 1 every place looks at itself: it must look one place back, to learn which word came before.",
+        "Layer 2 finds the same word again, not the one after it: either layer 1 looks at itself, where it must look "
+        "one place back, or layer 2 compares word with word, where it must meet the part called before.",
         "12.6",
         ("five words", "a dozen", "nearly certain"),
     ),
@@ -4068,7 +4104,8 @@ COPIES = (
     Mutant(
         "the same word",
         _copying(reads=("word", "word")),
-        "Layer 2 looks for the same word: it must look for a token whose predecessor was that word.",
+        "Layer 2 finds the same word again, not the one after it: either layer 1 looks at itself, where it must look "
+        "one place back, or layer 2 compares word with word, where it must meet the part called before.",
         "12.6",
         ("five words", "a dozen", "nearly certain"),
     ),
@@ -4230,7 +4267,8 @@ COPIES = (
     Mutant(
         "looks at itself, place 0 shut out",
         _copying(back=0, first="place"),
-        "In layer 1 every place looks at itself: it must look one place back, to learn which word came before.",
+        "Layer 2 finds the same word again, not the one after it: either layer 1 looks at itself, where it must look "
+        "one place back, or layer 2 compares word with word, where it must meet the part called before.",
         "12.6",
         ("five words", "a dozen", "nearly certain"),
     ),

@@ -224,6 +224,7 @@ QUESTIONS = (
             Case("other places", cases.exhibits(8, 7, 300, cases.NAMES), "eight places, seven words", 1),
             Case("cold", cases.exhibits(7, 8, 450, cases.NAMES, (0.5, 0.7)), "a temperature below 1",
                  guards="other places", open=True),
+            Case("few words", cases.few_draws(4, 10, 15), "fifteen words a place", guards="other places", open=True),
             Case("longer", cases.exhibits(6, 11, 500, cases.NAMES), "other places", guards="six programs"),
         ),
         mutants=mutants.SAMPLERS,
@@ -233,6 +234,7 @@ QUESTIONS = (
             ("One of the six names", "six programs"),
             ("for other places, words and settings", "other places"),
             ("T may be below 1", "cold"),
+            ("Few words may have been drawn", "few words"),
         ),
     ),
     Question(

@@ -310,7 +310,7 @@ QUESTIONS = (
         part=4,
         printed=False,
         clauses=(
-            ("say of each timing what it forgot", "four timings"),
+            ("of each timing what it forgot", "four timings"),
             ("takes the one that stands first here", "close to the bounds"),
             ("two or more", "two calls"),
         ),
