@@ -203,8 +203,8 @@ def _row(rng, kind, r):
     if kind == "wide, first":  # more than three times median and mean, less than three times the longest
         rest = LEAST * np.linspace(5.7, 3.0, r - 1)
         first = np.median(rest) * 3.5
-    if kind == "one fast":  # one call faster than the peak
-        rest[cut] = 0.5 * LEAST
+    if kind in ("one fast", "one very fast"):  # one call faster than the peak; so is the mean of the rates, or not
+        rest[cut] = (0.1 if "very" in kind else 0.5) * LEAST
     if kind == "at the peak":
         rest[:], first = LEAST, 2 * LEAST
     if kind == "three times":
@@ -218,7 +218,7 @@ def _row(rng, kind, r):
 CLOSE = ("first twice as long", "two speeds, first", "two speeds, fast", "wide, sound", "wide on both sides",
          "one straggler, fast", "one straggler, first", "one straggler, noise",
          "a long straggler, noise", "wide, noise", "wide, first",
-         "one fast", "at the peak", "three times", "twice",
+         "one fast", "one very fast", "at the peak", "three times", "twice",
          "synchronise and first", "synchronise and noise", "noise and first")
 
 

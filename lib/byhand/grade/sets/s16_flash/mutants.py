@@ -1,5 +1,6 @@
 """Known wrong answers, each with the message that names the misconception."""
 
+import itertools
 import math
 
 import numpy as np
@@ -40,6 +41,12 @@ def _corner(tokens, d_in, d_out, itemsize, peak, bandwidth):
     return min(intensity, peak / bandwidth), seconds
 
 
+TIMES = ("not at all", "once", "twice")
+JOINED = (
+    ("", max, ""),
+    (", times added", lambda a, b: a + b, " And the two times are added: the longer one is the bound."),
+    (", the shorter time", min, " And the shorter of the two times is returned: the longer one is the bound."),
+)
 ROOF_ALL = ("many tokens", "one token", "sixteen bits")
 ROOF = (
     Mutant("times added", _roof(join=lambda a, b: a + b),
@@ -68,17 +75,12 @@ ROOF = (
            "A bias is added, and there is none.", "16.1", ROOF_ALL),
     Mutant("a bias that travels", _roof(numbers=lambda t, i, o: t * i + i * o + t * o + o),
            "A bias travels too, and there is none.", "16.2", ROOF_ALL),
-    Mutant("weights alone", _roof(numbers=lambda t, i, o: i * o),
-           "The bytes are those of the weights alone. The tokens come in and go out as well.", "16.2", ROOF_ALL),
-    Mutant("output not written", _roof(numbers=lambda t, i, o: t * i + i * o),
-           "What is read is counted, and what is written is not.", "16.2", ROOF_ALL),
-    Mutant("input not read", _roof(numbers=lambda t, i, o: i * o + t * o),
-           "The weights and what goes out are counted, and what comes in is not.", "16.2", ROOF_ALL),
-    Mutant("weights not read", _roof(numbers=lambda t, i, o: t * i + t * o),
-           "What comes in and what goes out is counted, and the weights are not: they must be read too.", "16.2",
-           ROOF_ALL),
-    Mutant("output twice", _roof(numbers=lambda t, i, o: t * i + i * o + 2 * t * o),
-           "What goes out is counted twice. Each array travels once.", "16.2", ROOF_ALL),
+    *(Mutant(f"input {a}, weights {b}, output {c}{how}",
+             _roof(numbers=lambda t, i, o, a=a, b=b, c=c: a * t * i + b * i * o + c * t * o, join=join),
+             f"Counted: what comes in {TIMES[a]}, the weights {TIMES[b]}, what goes out {TIMES[c]}. Each array travels "
+             f"once.{said}", "16.2", ROOF_ALL)
+      for a, b, c in itertools.product((0, 1, 2), repeat=3) if (a, b, c) not in ((0, 0, 0), (1, 1, 1), (2, 2, 2))
+      for how, join, said in JOINED if not how or max(a, b, c) == 1),
     Mutant("weights for each token", _roof(numbers=lambda t, i, o: t * i + t * i * o + t * o),
            "The weights are read anew for each token. Each array travels once, and serves all tokens.", "16.2",
            ("many tokens", "sixteen bits")),
@@ -229,6 +231,13 @@ MERGE = (
     Mutant("values taken for means", _as_means(False),
            "The values are multiplied by l, as if they were means. In (16.7) they are sums that nobody has divided.",
            "16.4", ("two sets", "two axes in front")),
+    Mutant("values averaged", _merge(end=lambda m, l, o: (m, l, o / 2)),
+           "The values are averaged: they are sums, and are added.", "16.4", MERGE_ALL),
+    Mutant("all averaged", _merge(end=lambda m, l, o: (m, l / 2, o / 2)),
+           "l and o are averaged: they are sums, and are added.", "16.4", MERGE_ALL),
+    Mutant("one maximum for all", _merge(top=lambda a, b: np.maximum(a, b).max() + 0 * np.where(np.isfinite(a), a, 0)),
+           "One maximum is taken for all queries: each has its own, and far below another's everything becomes 0.",
+           "16.4", MERGE_ALL),
     Mutant("log-sum-exp", _one_sum,
            "The log-sum-exp stands in the place of the maximum, and all is divided by l: the triple has the maximum, "
            "the sum of the exponentials and the undivided values.", "16.4", MERGE_ALL),
@@ -287,6 +296,26 @@ def _attend(l="right", o="right", tiles=_whole, scale=lambda n, m, d, c: 1 / mat
             out = b * (out + E @ V[j:to]) if o == "all" else b * out + E @ V[j:to]
             m = new
         return end(out, total)
+
+    return function
+
+
+def _divided_as_it_goes(Q, K, V, block):
+    m, l, o = np.full(len(Q), -np.inf), np.zeros(len(Q)), np.zeros((len(Q), V.shape[1]))
+    for j in range(0, len(K), block):
+        S = Q @ K[j : j + block].T / math.sqrt(Q.shape[1])
+        top = np.maximum(m, S.max(axis=1))
+        E, keep = np.exp(S - top[:, None]), np.exp(m - top)
+        l = keep * l + E.sum(axis=1)
+        o, m = (keep[:, None] * o + E @ V[j : j + block]) / l[:, None], top
+    return o
+
+
+def _softmax_of(change):
+    def function(Q, K, V, block):
+        S = change(Q @ K.T / math.sqrt(Q.shape[1]))
+        E = np.exp(S - S.max(axis=1, keepdims=True))
+        return E @ V / E.sum(axis=1, keepdims=True)
 
     return function
 
@@ -386,6 +415,14 @@ ATTEND = (
     Mutant("mean of tiles", _of_tiles,
            "Each tile is divided by its own sum, and the results are averaged: a tile with great scores weighs more "
            "than another. Divide once, in the end.", "16.4", TILED),
+    Mutant("divided as it goes", _divided_as_it_goes,
+           "The sum is divided by l after every tile, and then goes on as if it were not: divide once, in the end.",
+           "16.4", ANY),
+    Mutant("causal", _softmax_of(lambda S: np.where(np.tri(*S.shape, dtype=bool), S, -np.inf)),
+           "A query sees the keys up to its own place only: nothing is masked here.", "16.4", ANY),
+    *(Mutant(f"cut off at {most}", _softmax_of(lambda S, most=most: S.clip(-most, most)),
+             "Scores are cut off at some size, so that great ones are all the same: take the maximum off.", "16.4",
+             ("hundreds",)) for most in (50, 700)),
     Mutant("not divided", _attend(end=lambda o, l: o), "The sum of weighted values is not divided by l in the end.",
            "16.4", ANY),
     Mutant("scores not scaled", _attend(scale=lambda n, m, d, c: 1.0),
@@ -434,6 +471,11 @@ def _one_D(dO, Q, K, V, O, L):
     """D of all heads together."""
     total = (dO * O).sum(axis=(0, 2))[:, None]
     return _grouped(D=lambda *x: total)(dO, Q, K, V, O, L)
+
+
+def _of_each_head(dO, Q, K, V, O, L):
+    times = len(Q) // len(K)
+    return _grouped()(dO, Q, np.repeat(K, times, axis=0), np.repeat(V, times, axis=0), O, L)
 
 
 def _part(change, **wrong):
@@ -495,6 +537,9 @@ GROUPED = (
            f"dK of a group is overwritten by each head that shares it. {COPIES}", "5.8", SHARED),
     Mutant("last head of a group alone, in dV", _part("V", add="last"),
            f"dV of a group is overwritten by each head that shares it. {COPIES}", "5.8", SHARED),
+    Mutant("each head by itself", _of_each_head,
+           f"dK and dV have one part a head, and a group has keys once for all its heads: sum over them. {COPIES}",
+           "5.8", SHARED),
     Mutant("mean over the heads", _grouped(add="mean"),
            f"dK and dV are means over the heads of a group. {COPIES}", "5.8", SHARED),
     Mutant("heads dealt out in turn", _grouped(group=lambda h, H, G: h % G),
@@ -584,6 +629,13 @@ CACHE = (
            ("even",)),
     Mutant("windows from layer 2 on", _cache(wide=lambda n: n - (n - 2) // 2, narrow=lambda n: (n - 2) // 2),
            "One window is missing: they begin with layer 1, the second one.", "16.7", ("windows",)),
+    Mutant("layer 1 alone", _cache(wide=lambda n: n - 1, narrow=lambda n: 1),
+           "One layer has the window: it is every second one, 1, 3, 5, …", "16.7", ("windows",)),
+    Mutant("all but layer 0", _cache(wide=lambda n: 1, narrow=lambda n: n - 1),
+           "All layers but the first have the window: it is every second one, 1, 3, 5, …", "16.7", ("windows",)),
+    Mutant("rest of the window", _cache(least=lambda tokens, window: tokens % window),
+           "A layer with a window is counted with what is left over after whole windows: it keeps the last `window` "
+           "tokens.", "16.7", ("windows",)),
     Mutant("half a layer", _cache(wide=lambda n: n / 2, narrow=lambda n: n / 2),
            "Half a layer of each kind is counted: of an odd number of layers, 0, 2, 4, … are one more than "
            "1, 3, 5, …", "16.7", ("windows",)),
@@ -837,6 +889,9 @@ STEP = (
     Mutant("scaled back twice", _step(rate=lambda rate, scale: rate / scale),
            "The step is divided by scale twice.", "16.8", EACH),
     Mutant("float16", _step(g=_half, clip=_half_shrink), HALF, "16.8", ("great", "tiny")),
+    Mutant("divided in float16", _step(g=lambda grads, scale: _half(grads, scale).astype(float)),
+           "The gradients are divided by scale in float16, where small ones lose their digits or vanish: the scale was "
+           "there to prevent that. Turn them into float64 first.", "16.8", ("tiny",)),
     Mutant("norm in float16", _half_norm, HALF, "16.8", ("great",)),
     Mutant("norm in float64, gradients in float16",
            _step(g=_half, clip=lambda g, longest: g * min(1.0, longest / _norm(g.astype(float)))), HALF, "16.8",
@@ -1068,10 +1123,16 @@ def _floor_of_their_own(N, bits, floor):
     return _exponent()(N, bits, floor)
 
 
-def _spread(N, bits, floor):
-    p, s = _exponent()(N, bits, floor)[0], bits.shape[1]
-    sigma = np.std([_line(N, np.delete(bits, j, axis=1), floor) for j in range(s)])
-    return p, p - sigma, p + sigma
+def _spread(kept, ddof, by):
+    """p minus and plus a deviation of the fits; `by` takes the number of seeds."""
+
+    def function(N, bits, floor):
+        p, s = _exponent()(N, bits, floor)[0], bits.shape[1]
+        fits = [_line(N, bits[:, [j]] if kept else np.delete(bits, j, axis=1), floor) for j in range(s)]
+        sigma = np.std(fits, ddof=ddof) * by(s)
+        return p, p - sigma, p + sigma
+
+    return function
 
 
 EXPONENT_ALL = ("three seeds", "no floor")
@@ -1119,9 +1180,11 @@ EXPONENT = (
            "The range is turned round: the least exponent comes first.", "16.11", EXPONENT_ALL),
     Mutant("distances", _exponent(ends=lambda p, low, high: (p, p - low, high - p)),
            "The range is given as distances from p: the exponents themselves are asked for.", "16.11", EXPONENT_ALL),
-    Mutant("spread", _spread,
-           "The range is p minus and plus a spread: the least and the greatest exponent are asked for.", "16.11",
-           EXPONENT_ALL),
+    *(Mutant(f"spread, {'one seed kept' if kept else 'one seed left out'}, {ddof}, {how}", _spread(kept, ddof, by),
+             "The range is p minus and plus a deviation: the least and the greatest exponent with one seed left out "
+             "are asked for.", "16.11", EXPONENT_ALL)
+      for kept in (False, True) for ddof in (0, 1)
+      for how, by in (("plain", lambda s: 1.0), ("of the mean", lambda s: s**-0.5), ("twice", lambda s: 2.0))),
     Mutant("middle of the range", _exponent(ends=lambda p, low, high: ((low + high) / 2, low, high)),
            "p is the middle of the range: it is fitted with all seeds.", "16.11", EXPONENT_ALL),
     Mutant("mean of those left out", lambda N, bits, floor: (np.mean([
@@ -1172,6 +1235,8 @@ def _later(f):
 
 TIMING_ALL, NEAR = ("four timings", "close to the bounds"), ("close to the bounds",)
 ORDER = "Where two hold, the one that stands first in the list counts: no synchronise, then first call, then noise. "
+SPREAD = ("Noise is called by another name, or another by its: it is there where the longest of the later calls took "
+          "more than twice the shortest. Compare these two, not one of them")
 WRONG = (
     Mutant("all sound", lambda seconds, flops, peak: "sound",
            "Everything is called sound, and three of four are not.", "16.12", TIMING_ALL),
@@ -1212,6 +1277,9 @@ WRONG = (
            "For the first call the mean is taken in place of the median: one slow call moves it.", "16.12", NEAR),
     Mutant("mean of all", _wrong(middle=np.mean),
            "The mean of all calls is taken in place of the median of all but the first.", "16.12", NEAR),
+    Mutant("mean of the rates", _wrong(fast=lambda seconds: 1 / np.mean(1 / seconds[1:])),
+           "The mean of the rates is compared with the peak: one very fast call moves it. The median of the times "
+           "counts.", "16.12", NEAR),
     Mutant("fastest call", _wrong(middle=_later(np.min)),
            "The fastest call is taken in place of the median.", "16.12", NEAR),
     Mutant("fastest call, for the peak", _wrong(fast=_later(np.min)),
@@ -1227,12 +1295,12 @@ WRONG = (
     Mutant("the second call", _wrong(base=lambda seconds: seconds[1]),
            "The first call is compared with the second: compare it with the median of all others.", "16.12", NEAR),
     Mutant("noise beside the median", _wrong(span=lambda seconds: (seconds[1:].max(), _median_later(seconds))),
-           "The longest call is compared with the median: for noise it is compared with the shortest.", "16.12",
-           NEAR),
+           f"{SPREAD} with the median.", "16.12", NEAR),
     Mutant("noise, longest minus shortest",
            _wrong(span=lambda seconds: (2 * np.ptp(seconds[1:]), _median_later(seconds))),
-           "Longest minus shortest is compared with the median: noise is a longest of more than twice the shortest.",
-           "16.12", NEAR),
+           f"{SPREAD} with a distance.", "16.12", NEAR),
+    Mutant("deviation", _wrong(span=lambda seconds: (20 * seconds[1:].std(), _median_later(seconds))),
+           f"{SPREAD} with a deviation.", "16.12", NEAR),
     Mutant("the longest call",
            lambda seconds, flops, peak: _wrong()(np.r_[seconds.max(), seconds[1:]], flops, peak),
            "The longest call is taken for the first one: the first stands at the beginning.", "16.12", NEAR),

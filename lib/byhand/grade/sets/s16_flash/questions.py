@@ -324,7 +324,7 @@ QUESTIONS = (
         cases=(
             Case("four timings", cases.timings(cases.FAULTS, 9), "one of each kind", 1),
             Case("close to the bounds", cases.timings((*cases.FAULTS, *cases.CLOSE), 8),
-                 "twenty-two, of two faults or nearly of one", 1),
+                 "twenty-three, of two faults or nearly of one", 1),
             Case("two calls", cases.timings(cases.FAULTS[:3], 2), "three of two calls each", guards="four timings",
                  open=True),
             Case("odd", cases.timings((*cases.FAULTS, *cases.CLOSE), 9), "the same with nine calls",
