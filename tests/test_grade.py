@@ -30,8 +30,8 @@ from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
 from byhand.grade.form import about_names, about_numbers, about_shape
-from byhand.grade.judge import Verdict, judge
-from byhand.grade.model import FORBIDDEN, Case, Mutant, Question, WrongAnswer, make_inputs
+from byhand.grade.judge import Verdict, _exchanged, judge
+from byhand.grade.model import FORBIDDEN, NOTHING, Case, Mutant, Question, WrongAnswer, make_inputs, places_of_names
 from byhand.grade.run import run
 from byhand.grade.selfcheck import balance, problems
 from byhand.grade.sets import SETS, all_questions, expected_arrays, expected_key, questions_of, references_of
@@ -757,6 +757,8 @@ def test_which_names_stand_for_which_is_said():
     assert text == "'mask' is called 'loss' 2 of 2 times; 'none' is called 'mask' 1 of 2 times."
     assert about_names(np.array([2, 2, 1, 0, 0, 0]), right, labels).endswith("; and others.")
     assert about_names(right, right, labels) == about_names(right[:5], right, labels) == ""
+    text = about_names(np.where(right == 0, NOTHING, right), right, labels)
+    assert text == f"'{labels[0]}' gets no name {list(right).count(0)} of {list(right).count(0)} times."
 
 
 def test_impossible_numbers_are_named():
@@ -774,6 +776,9 @@ SHAPES = {
     "summed": (A234.sum(axis=0), A234, "This is the sum of what is expected over axis 0"),
     "averaged": (A234.mean(axis=2), A234, "This is the mean of what is expected over axis 2"),
     "missing": (A234[0], A234, "The leading part (2,) is missing."),
+    "an axis of length one": (A43, A43[:, None], "an axis of length one is gone, axis 1"),
+    "axes in another order": (np.moveaxis(A234, -1, 0), A234, "transpose(1, 2, 0) mends it"),
+    "axes in another order and wrong": (np.moveaxis(A234, -1, 0) + 1, A234, "axes stand in another order."),
     "short": (A43[:3], A43, "The first axis has one entry too few."),
     "in one row": (A43.ravel(), A43, "The numbers are right and in order; only the shape is another."),
     "a grid": (A43.reshape(2, 2, 3), A43, "The numbers are right and in order; only the shape is another."),
@@ -787,6 +792,34 @@ SHAPES = {
 def test_the_form_of_a_wrong_shape_is_named(form):
     mine, right, said = SHAPES[form]
     assert said in about_shape(mine, right)
+
+
+def test_two_numbers_in_each_others_place_are_named():
+    arrays, right = [np.array(x) for x in (40, 25, 7)], [np.array(x) for x in (25, 40, 7)]
+    assert _exchanged("abc", arrays, right).startswith("a and b are exchanged")
+    assert _exchanged("abc", right, right) == ""
+    empty = [np.zeros(0), np.zeros((0, 3)), np.zeros(1)]
+    assert _exchanged("abc", empty, empty[::-1]) == ""
+    small = [np.array(x) for x in (1, 2, 7)]
+    assert _exchanged("abc", small, [small[1], small[0], small[2]]) == ""  # they may be equal by chance
+
+
+def test_a_name_that_is_missing_is_told_from_an_answer_that_is_not_there():
+    assert places_of_names(("a", "b"), "x", "ab", {"b": "b"}.get) == [NOTHING, 1]
+    assert places_of_names(("a", "b"), "x", "ab", lambda x: None) is None
+    with pytest.raises(WrongAnswer, match="x 1: returned 'B', expected one of: a, b"):
+        places_of_names(("a", "b"), "x", "ab", {"a": "a", "b": "B"}.get)
+
+
+def test_the_array_whose_axes_do_not_fit_is_named():
+    def reshaped(X, y):
+        return X.reshape(5, 2), y
+
+    def moved(X, y):
+        return np.transpose(X, (0, 1, 2)), y
+
+    for answer in (reshaped, moved):
+        assert "X has 2 axes here, (" in repr(toy_report(answer))
 
 
 def test_overflow_is_told_apart_from_a_quotient_of_zeros():

@@ -11,6 +11,8 @@ from collections import Counter
 
 import numpy as np
 
+from .model import NOTHING
+
 # Bound now, as in the judge: an answer that patches numpy later changes nothing here.
 _abs, _sort, _swap, _sign, _ndarray = np.abs, np.sort, np.swapaxes, np.sign, np.ndarray
 _errstate, _isnan, _isfinite, _Float = np.errstate, np.isnan, np.isfinite, np.float64
@@ -75,6 +77,9 @@ def _turned(a, b):
             return "Rows and columns are exchanged; the numbers are right."
         return "Rows and columns are exchanged."
     if sorted(a.shape) == sorted(b.shape):
+        for order in itertools.permutations(range(a.ndim)) if a.ndim < 6 else ():
+            if tuple(a.shape[k] for k in order) == b.shape and close(a.transpose(order), b):
+                return f"The numbers are right, but their axes stand in another order: transpose{order} mends it."
         return "The sizes are right, but their axes stand in another order."
     return ""
 
@@ -126,6 +131,8 @@ def _too_few(a, b):
         if left != a.shape:
             continue
         which = f"axis {axes[0]}" if gone == 1 else "axes " + ", ".join(map(str, axes))
+        if a.size == b.size and close(a.ravel(), b.ravel()):
+            return f"The numbers are right, but an axis of length one is gone, {which}, counted from 0: it stays."
         for name, value in (("sum", b.sum(axis=axes)), ("mean", b.mean(axis=axes))):
             if close(a, value):
                 return f"This is the {name} of what is expected over {which}, counted from 0."
@@ -154,16 +161,20 @@ def about_numbers(name, array, right):
     return " ".join(text for text in found if text)
 
 
+def label_of(place, labels):
+    return labels[place] if 0 <= place < len(labels) else "nothing" if place == NOTHING else str(place)
+
+
 def about_names(array, right, labels):
     """Which names stand for which in a list of names, the commonest three."""
     if array.ndim != 1 or array.shape != right.shape or array.size < 2:
         return ""
     said = list(zip(right.tolist(), array.tolist(), strict=True))
-    if not all(0 <= i < len(labels) for pair in said for i in pair):
+    if not all(NOTHING <= i < len(labels) for pair in said for i in pair):
         return ""
     wrong = Counter(pair for pair in said if pair[0] != pair[1])
-    text = [f"'{labels[r]}' is called '{labels[a]}' {k} of {right.tolist().count(r)} times"
-            for (r, a), k in wrong.most_common(3)]
+    text = [f"'{labels[r]}' {'gets no name' if a == NOTHING else f'is called {labels[a]!r}'} {k} of "
+            f"{right.tolist().count(r)} times" for (r, a), k in wrong.most_common(3)]
     return "; ".join(text) + ("; and others." if len(wrong) > 3 else "." if text else "")
 
 
@@ -330,17 +341,27 @@ def name_of(where):
 
 # ---------------------------------------------------------------- crashes
 
+SAID = {  # words of PyTorch's, and what they come to
+    "a leaf Variable that requires grad": "A parameter is changed while autograd watches: change it under "
+                                          "torch.no_grad().",
+    "to have the same dtype": "Two kinds of numbers met, such as float32 and float64: hand on the dtype.",
+}
 METHODS = ("swapaxes", "transpose", "reshape", "sum", "mean", "max", "ravel", "squeeze")
 
 
 def about_crash(error, frame, lasti):
     """Which two shapes met, where a product or a sum of arrays failed; "" if that cannot be said."""
-    if type(error) is not ValueError:
+    if type(error) not in (ValueError, RuntimeError):
         return ""
     message = str(error)
+    for words, said in SAID.items():
+        if words in message:
+            return said
     if "einstein sum" in message and "ellipsis" in message:
         return ("np.einsum does not sum over the axes under ... when the result leaves them out; reshape them into one "
                 "axis first, or give each a letter.")
+    if "cannot reshape array" in message or "axes don't match array" in message:
+        return _about_axes(_node_at(frame, lasti), frame)
     if "not broadcastable to correct shape" in message:
         return _about_at(_node_at(frame, lasti), frame)
     product = "matmul" in message or "not aligned" in message or "gufunc signature" in message
@@ -364,6 +385,25 @@ def about_crash(error, frame, lasti):
             met += " With more than two axes .T turns all of them round; .mT exchanges the last two."
         return met
     return met + "neither may be a single number."
+
+
+def _about_axes(node, frame):
+    """Which array it was whose axes are to be counted otherwise, or exchanged."""
+    if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("reshape", "transpose")):
+        return ""
+    inner = node.func.value
+    if isinstance(inner, ast.Name) and inner.id in ("np", "numpy") and node.args:
+        inner = node.args[0]
+    try:
+        with _errstate(all="ignore"):
+            value = _value(inner, {**frame.f_globals, **frame.f_locals})
+    except Exception:
+        return ""
+    if type(value) is not _ndarray:
+        return ""
+    source = " ".join(ast.unparse(inner).split())
+    axes = f"{value.ndim} axes" if value.ndim != 1 else "one axis"
+    return f"{source} has {axes} here, {value.shape}."
 
 
 def _about_at(node, frame):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .form import about_names, about_not_finite, about_numbers, about_shape, close
+from .form import about_names, about_not_finite, about_numbers, about_shape, close, label_of
 from .model import WrongAnswer
 from .run import Result
 
@@ -83,8 +83,10 @@ def _exchanged(names, arrays, expected):
     """Two outputs that stand in each other's place."""
     for i, j in itertools.combinations(range(len(names)), 2):
         mine, right = (arrays[i], arrays[j]), (expected[j], expected[i])
-        if any(isinstance(a, str) or a.dtype.kind not in "fiu" or a.size < 2 for a in (*mine, *right)):
+        if any(isinstance(a, str) or a.dtype.kind not in "fiu" for a in (*mine, *right)):
             continue
+        if max(a.size for a in mine) < 2 and min(float(_abs(a).max(initial=0.0)) for a in mine) < 10:
+            continue  # two small numbers may be equal by chance
         if all(close(a, b) for a, b in zip(mine, right, strict=True)) and not close(arrays[i], expected[i]):
             return f"{names[i]} and {names[j]} are exchanged: the numbers of each are right for the other."
     return ""
@@ -116,8 +118,9 @@ def _dtype(name, array, right):
     if array.dtype == right.dtype:
         return ""
     kinds = {"f": "iu" if right.ndim == 0 else "", "i": "iu"}.get(right.dtype.kind, "")
-    if right.ndim == 0 and right.dtype.kind == "i" and array.dtype == _Float and array == array.round():
-        return ""  # 12.0 is a whole number
+    if right.ndim == 0 and right.dtype.kind == "i" and array.dtype == _Float:
+        # 12.0 is a whole number
+        return "" if array == array.round() else f"{name} is {float(array):.6g}, expected a whole number"
     return "" if array.dtype.kind in kinds else f"{name} has dtype {array.dtype}, expected {right.dtype}"
 
 
@@ -150,8 +153,7 @@ def _numbers(name, array, right, case, labels):
 def _row(row, digits, labels):
     items = [row.item()] if row.ndim == 0 else row.tolist()
     if labels:
-        text = [labels[item] if 0 <= item < len(labels) else str(item) for item in items]
-        return ", ".join(text)
+        return ", ".join(label_of(item, labels) for item in items)
     # 1e-17 beside 1 is rounding, and differs from one machine to the next
     noise = 1e-13 * max((abs(item) for item in items), default=0.0)
     items = [0.0 if abs(item) <= noise or abs(item) < 1e-15 else item for item in items]

@@ -23,6 +23,7 @@ KINDS = {
     "counterexample": "the smallest input that shows a claim to be wrong",
     "detect": "which of several faults is behind these numbers",
 }
+NOTHING = -1  # in the place of a name: the answer returned None
 FORBIDDEN, STORY = "(a forbidden name)", "(no promise)"  # in the place of a case: what holds a clause instead
 
 
@@ -32,19 +33,21 @@ class WrongAnswer(Exception):
 
 def places_of_names(names, what, given, call):
     """For a `drive` whose answer names one of `names` for each x of `given`: the place of each name that `call(x)`
-    returns, None as soon as one is not attempted; WrongAnswer, with `what` and the number of x, for anything else."""
+    returns, NOTHING where it returns none; None if all of them are not attempted; WrongAnswer, with `what` and the
+    number of x, for anything else."""
     found = []
     for i, x in enumerate(given):
         name = call(x)
         if name is None or name is Ellipsis:
-            return None
+            found.append(NOTHING)
+            continue
         if type(name) is np.str_:
             name = str(name)
         if type(name) is not str or name not in names:
             said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
             raise WrongAnswer(f"{what} {i}: returned {said}, expected one of: {', '.join(names)}")
         found.append(names.index(name))
-    return found
+    return None if all(place == NOTHING for place in found) else found
 
 
 @dataclass(frozen=True)
