@@ -88,15 +88,23 @@ def convolve(answer, inputs):
         return None
     if not isinstance(conv, torch.nn.Conv2d):
         raise WrongAnswer(f"returned a {type(conv).__name__}, expected an nn.Conv2d")
-    images, f = inputs["images"].movedim(-1, 1), len(inputs["W"])
-    if conv.in_channels != images.shape[1] or conv.out_channels != inputs["W"].shape[1]:
+    images, W = inputs["images"].movedim(-1, 1), inputs["W"]
+    if conv.in_channels != images.shape[1] or conv.out_channels != W.shape[1]:
+        turned = (conv.in_channels, conv.out_channels) == (W.shape[1], images.shape[1])
         raise WrongAnswer(f"a convolution from {conv.in_channels} to {conv.out_channels} channels, expected from "
-                          f"{images.shape[1]} to {inputs['W'].shape[1]}")
-    del f
+                          f"{images.shape[1]} to {W.shape[1]}"
+                          + (": nn.Conv2d is given the channels that come in first" if turned else
+                             ": W has patch² rows for each channel that comes in, and a column for each that goes out"))
+    numbers = conv.weight.detach().double().ravel()
+    if not any(torch.isclose(numbers, x, rtol=1e-5, atol=0).any() for x in W.ravel()):
+        raise WrongAnswer("no number of W is among the weights of the layer: it is as PyTorch drew it, copy W into it")
+    parts = [conv.weight] if conv.bias is None else [conv.weight, conv.bias]
+    kept = all(isinstance(x, torch.nn.Parameter) for x in parts)
     with torch.no_grad():
-        out = conv.double()(images)
+        out = conv.double()(images) if kept else torch.nn.functional.conv2d(
+            images, *(x.double() for x in parts), stride=conv.stride, padding=conv.padding)
     # 1 is right; the other numbers tell mistakes apart
-    learns = 2 if conv.bias is None else int(all(x.requires_grad for x in conv.parameters()))
+    learns = 3 if not kept else 2 if conv.bias is None else int(all(x.requires_grad for x in parts))
     return out.flatten(2).mT.contiguous(), np.array(out.shape), np.array(learns)
 
 
@@ -143,18 +151,35 @@ def some_board(rng):
 PAIR = ("opposite", "same_squares")
 
 
+def _about_picture(picture, h, w, p):
+    """What a picture of another shape seems to be."""
+    shape, whole = picture.shape, (h * p, w * p)
+    known = {
+        (h, w): "one number for each square, where a square has patch × patch pixels",
+        (w * p, h * p): "height and width are exchanged",
+        (h * w, p * p): "these are the rows of a picture cut into squares, and the picture itself is asked for",
+        (h, w, p, p): "the squares stand one by one: put them together",
+        (h, p, w, p): "the two axes of each side are still apart: a reshape puts them together",
+        (*whole, 1): "there is no axis for channels here", (1, *whole): "there is no axis for channels here",
+        (h * w * p * p,): "it is in one row", (h * w,): "one number for each square, in one row",
+    }
+    return f": {known[shape]}" if shape in known else ""
+
+
 def measure_pair(inputs, arrays):
     """Whether the two are opposite everywhere (1), and made of the same squares (1)."""
     h, w, p = inputs["h"], inputs["w"], inputs["patch"]
     squares = []
     for name, picture in zip(("first", "second"), arrays, strict=True):
         if picture.shape != (h * p, w * p):
-            raise WrongAnswer(f"the {name} picture has shape {picture.shape}, expected ({h * p}, {w * p})")
+            raise WrongAnswer(f"the {name} picture has shape {picture.shape}, expected ({h * p}, {w * p})"
+                              + _about_picture(picture, h, w, p))
         if picture.dtype.kind not in "iufb" or not _isfinite(picture).all():
             raise WrongAnswer(f"the {name} picture contains nan or inf, or is no array of real numbers")
         picture = picture.astype(np.float64)
         if not np.isin(picture, (0.0, 1.0)).all():
-            raise WrongAnswer(f"the {name} picture has entries other than 0 and 1")
+            raise WrongAnswer(f"the {name} picture has entries other than 0 and 1, such as "
+                              f"{picture[~np.isin(picture, (0.0, 1.0))][0]:g}")
         bag = picture.reshape(h, p, w, p).swapaxes(1, 2).reshape(h * w, p * p)
         squares.append(bag[_sort(bag.T)])
     first, second = (picture.astype(np.float64) for picture in arrays)

@@ -1,5 +1,7 @@
 """Known wrong answers, each with the message that names the misconception."""
 
+import itertools
+
 import numpy as np
 
 from ...model import Mutant
@@ -53,6 +55,18 @@ def _by_height(patches, height, width, patch):
     return images
 
 
+def _upwards(patches, w):
+    *lead, n, f = patches.shape
+    return patches.reshape(*lead, n // w, w, f)[..., ::-1, :, :].reshape(patches.shape)
+
+
+ORDERS = [(*order, 4) for order in itertools.permutations(range(4))]  # of the four axes beside the channels
+
+
+def _spoken(order, names=("row of squares", "column of squares", "row of pixels", "column of pixels")):
+    return ", ".join(names[k] for k in order[:4])
+
+
 TOGETHER_ALL = ("one image", "colours", "two axes in front")
 TOGETHER = (
     Mutant("the wrong pair exchanged", _together((0, 1, 3, 2, 4)),
@@ -93,6 +107,30 @@ TOGETHER = (
     Mutant("grid turned", _together((0, 2, 1, 3, 4), lambda h, w, p, c: (w, h, p, p, c)),
            "Height and width of the grid are exchanged: there are height / patch rows of squares, and width / patch in "
            "each. With a square image nobody would notice.", "15.1", TOGETHER_ALL),
+    Mutant("image on its side", lambda *given: np.swapaxes(_together()(*given), -3, -2),
+           "The image lies on its side: rows and columns of pixels are exchanged at the end. It is (height, width, c).",
+           "15.1", TOGETHER_ALL),
+    Mutant("channels in front", lambda *given: np.moveaxis(_together()(*given), -1, -3),
+           "The channels stand in front of height and width, as PyTorch has them; here they are the last axis.", "15.1",
+           TOGETHER_ALL),
+    Mutant("upside down", lambda *given: _together()(*given)[..., ::-1, :, :],
+           "The image is upside down: its first line is that of the first squares, counted from above.", "15.1",
+           TOGETHER_ALL),
+    Mutant("squares from below", lambda patches, height, width, patch: _together()(
+        _upwards(patches, width // patch), height, width, patch),
+           "The rows of squares are put down from below, and each square is upright: the first squares are above.",
+           "15.1", TOGETHER_ALL),
+    Mutant("mirrored", lambda *given: _together()(*given)[..., ::-1, :],
+           "The image is mirrored: left to right, the first square is the one at the left.", "15.1", TOGETHER_ALL),
+    Mutant("first image alone", lambda patches, *rest: _together()(
+        patches.reshape(-1, *patches.shape[-2:])[0], *rest),
+           "One image comes back, the first; all that are in front of the rows are to be put together.", "15.1",
+           ("two axes in front",)),
+    *(Mutant(f"order {order}", _together(order),
+             f"The axes of the rows stand in the order {_spoken(order)}. An image counts in the order row of squares, "
+             "row of pixels, column of squares, column of pixels.", "15.1", TOGETHER_ALL)
+      for order in ORDERS if order not in ((0, 2, 1, 3, 4), (0, 1, 3, 2, 4), (1, 2, 0, 3, 4), (0, 1, 2, 3, 4),
+                                           (0, 3, 1, 2, 4))),
 )
 
 # 15.2
@@ -149,6 +187,33 @@ CUTTING = (
     Mutant("grid turned", _cut((0, 2, 1, 3, 4), turned=True),
            "The image is read as if it were as wide as it is high: there are H / patch rows of squares and W / patch "
            "in each.", "15.1", CUT_ALL),
+    Mutant("channels first, down first", _cut((2, 0, 4, 1, 3)),
+           "The squares run down, then right, and in each row the channels come first: the channels of a pixel stand "
+           "side by side.", "15.1", CUT_ALL),
+    Mutant("channels first, pixels transposed", _cut((0, 2, 4, 3, 1)),
+           "In each row the channels come first, and the pixels run down: the channels of a pixel stand side by side.",
+           "15.1", CUT_ALL),
+    Mutant("grid left standing", lambda images, patch: _cut()(images, patch).reshape(
+        *images.shape[:-3], images.shape[-3] // patch, images.shape[-2] // patch, -1),
+           "The grid is still there, (h, w, f): the squares are the rows of one matrix, (h · w, f).", "15.1", CUT_ALL),
+    Mutant("rows for columns", lambda images, patch: _cut()(images, patch).mT,
+           "The squares stand in the columns; they are the rows.", "15.1", CUT_ALL),
+    Mutant("squares in front", lambda images, patch: np.moveaxis(_cut()(images, patch), -2, 0),
+           "The squares stand in front of the axes for the images, as np.stack puts them by itself: they are the last "
+           "axis but one.", "15.1", ("a batch", "two axes in front")),
+    Mutant("squares in front, and a reshape", lambda images, patch: np.moveaxis(_cut()(images, patch), -2, 0).reshape(
+        _cut()(images, patch).shape),
+           "The squares were put in front of the axes for the images, and a reshape only renamed the places: they are "
+           "the last axis but one, so stack them there.", "15.1", ("a batch", "two axes in front")),
+    Mutant("squares from below", lambda images, patch: _upwards(_cut()(images, patch), images.shape[-2] // patch),
+           "The rows of squares come from below; the first squares are above.", "15.1", CUT_ALL),
+    *(Mutant(f"order {order}", _cut(order),
+             "The axes of the image stand in the order "
+             + _spoken(order, ("row of squares", "row of pixels", "column of squares", "column of pixels"))
+             + ". The rows count in the order row of squares, column of squares, row of pixels, column of pixels.",
+             "15.1", CUT_ALL)
+      for order in ORDERS if order not in ((0, 2, 1, 3, 4), (2, 0, 3, 1, 4), (2, 3, 0, 1, 4), (2, 0, 1, 3, 4),
+                                           (0, 2, 3, 1, 4), (0, 1, 2, 3, 4))),
 )
 
 # 15.3
@@ -221,6 +286,51 @@ BILLS = (
     Mutant("embedding once", _bill(embed=lambda n, p, c, d: 2 * p * p * c * d),
            "The embedding is counted for one square; all of them are multiplied by the same matrix.", "15.1",
            BILL_ALL),
+    Mutant("embedding at half price", _bill(embed=lambda n, p, c, d: n * p * p * c * d),
+           "The embedding is at half its price: a multiplication and its addition are two operations.", "15.1",
+           BILL_ALL),
+    Mutant("channels twice", _bill(embed=lambda n, p, c, d: 2 * n * p * p * c * c * d),
+           "The channels are counted twice in the embedding: a row has patch² times channels numbers, all of it.",
+           "15.1", ("colours", "halved squares")),
+    Mutant("a token a channel", lambda H, W, c, p, d, layers: _bill()(H * c, W, 1, p, d, layers)[:1] + (
+        p * p * c * d,) + (_bill()(H * c, W, c, p, d, layers)[2], _bill()(H * c, W, 1, p, d, layers)[3]),
+           "The channels are counted among the tokens: a square with all its channels is one row.", "15.1",
+           ("colours", "halved squares")),
+    Mutant("weights for every square", lambda H, W, c, p, d, layers: (
+        (o := _bill()(H, W, c, p, d, layers))[0], o[1] * (o[0] - 1), *o[2:]),
+           "The weights are counted once for every square; all squares are multiplied by the same matrix.", "15.1",
+           BILL_ALL),
+    Mutant("two more tokens", _bill(tokens=2),
+           "Two tokens are added to the squares: there is one, the class token.", "15.2", BILL_ALL),
+    Mutant("a backward pass", lambda H, W, c, p, d, layers: (
+        (o := _bill()(H, W, c, p, d, layers))[0], o[1], 3 * o[2], 3 * o[3]),
+           "This is three times the forward pass, as for training; what one image costs is asked.", "15.1", BILL_ALL),
+    Mutant("blocks with the embedding", lambda H, W, c, p, d, layers: (
+        *(o := _bill()(H, W, c, p, d, layers))[:3], o[3] + o[2]),
+           "The embedding is counted among the blocks; it is a number of its own.", "15.1", BILL_ALL),
+    Mutant("pairs of squares alone", lambda H, W, c, p, d, layers: (
+        *(o := _bill()(H, W, c, p, d, layers))[:3], layers * (24 * o[0] * d * d + 4 * (o[0] - 1) ** 2 * d)),
+           "Scores and means are counted without the class token, which attends and is attended to as well.", "15.2",
+           BILL_ALL),
+    Mutant("maps of squares alone", lambda H, W, c, p, d, layers: (
+        *(o := _bill()(H, W, c, p, d, layers))[:3], layers * (24 * (o[0] - 1) * d * d + 4 * o[0] ** 2 * d)),
+           "The maps are counted without the class token, which goes through them as well.", "15.2", BILL_ALL),
+    Mutant("pairs without width", lambda H, W, c, p, d, layers: (
+        *(o := _bill()(H, W, c, p, d, layers))[:3], layers * (24 * o[0] * d * d + 4 * o[0] ** 2)),
+           "A score is counted as one product of two numbers; it is one of two rows of d numbers, so it is 4 m² d.",
+           "9.9", BILL_ALL),
+    Mutant("width and rows exchanged", lambda H, W, c, p, d, layers: (
+        *(o := _bill()(H, W, c, p, d, layers))[:3], layers * (24 * o[0] ** 2 * d + 4 * o[0] * d * d)),
+           "Rows and width are exchanged: the maps take 24 m d², scores and means 4 m² d.", "9.9", BILL_ALL),
+    Mutant("no pair with what comes later", lambda H, W, c, p, d, layers: (
+        *(o := _bill()(H, W, c, p, d, layers))[:3], layers * (24 * o[0] * d * d + 2 * o[0] * (o[0] + 1) * d)),
+           "Only pairs with an earlier token are counted; in an image every token sees all.", "15.1", BILL_ALL),
+    *(Mutant(f"blocks with {a} and {b}", _bill(maps=a, pairs=b),
+             f"A block is counted with {a} m d² + {b} m² d. Four maps of attention take 8 m d², the two of the "
+             "feed-forward network 16 m d²; the scores take 2 m² d, and the mean of the values as much.", "9.9",
+             BILL_ALL)
+      for a in (0, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 32, 40, 48) for b in (0, 1, 2, 4, 8)
+      if (a, b) not in ((24, 4), (24, 0), (24, 2), (8, 4), (16, 4), (22, 4), (12, 4), (12, 2), (0, 0), (28, 0))),
 )
 
 # 15.4
@@ -246,6 +356,16 @@ def _names(order=tuple(_ORDERS), say=lambda name: name, look=lambda x: x, withou
 def _last_two(image, F, patch):
     name = _names(without=("transposed", "channels first"), default="")(image, F, patch)
     return name or _names(("transposed", "channels first"), look=lambda F: F[0])(image, F, patch)
+
+
+def _turned(default):
+    """Candidates for an image whose height and width are exchanged."""
+
+    def function(image, F, patch):
+        H, W, c = image.shape
+        return _names(default=default)(image.reshape(W, H, c), F, patch)
+
+    return function
 
 
 _TURN = {"down first": "transposed", "transposed": "down first"}
@@ -284,6 +404,24 @@ NAMING = (
           "transposed": "The exhibit whose squares are turned over their diagonal is not recognised: its squares are "
                         "in order, and their pixels run down, then right."}.items()
       for default in _ORDERS if default != name and (name, default) != ("down first", "right")),
+    *(Mutant(f"{name} not named", _names(without=(name,), default=None), says, "15.1", EXHIBIT_ALL)
+      for name, says in {
+          "right": "The exhibit that is right gets no name.",
+          "channels first": "The exhibit with its channels first gets no name: in each row all numbers of one channel, "
+                            "in the order of the pixels, stand before those of the next.",
+          "reshape": "The exhibit of a mere reshape gets no name: its rows are strips of the image.",
+          "down first": "The exhibit whose squares run down, then right, gets no name. Only the order of the squares "
+                        "is another: each square holds its pixels left to right, then down, as the right one does.",
+          "transposed": "The exhibit whose squares are turned over their diagonal gets no name: its squares are in "
+                        "order, and their pixels run down, then right, each with its channels side by side.",
+      }.items()),
+    *(Mutant(f"grid turned, {default} for the rest", _turned(default),
+             "The candidates are made for a grid with its sides exchanged: the image is (height, width, channels), so "
+             "there are height / patch rows of squares. Only a mere reshape does not mind.", "15.1", EXHIBIT_ALL)
+      for default in (None, *_ORDERS) if default != "reshape"),
+    *(Mutant(f"{a} and {b} exchanged", _names(say=lambda name, a=a, b=b: {a: b, b: a}.get(name, name)),
+             f"'{a}' and '{b}' are exchanged: read in the list what each name stands for.", "15.1", EXHIBIT_ALL)
+      for a, b in itertools.combinations(_ORDERS, 2) if {a, b} != {"down first", "transposed"}),
 )
 
 # 15.5
@@ -301,7 +439,11 @@ def _convolution(load, stride=None, bias=True, learns=True, padding=0, has=True,
             conv.weight.copy_(load(W, patch, c, d))
             if has:
                 conv.bias.copy_(b if bias else 0 * b)
-        if not learns:
+        if learns == "no parameter":
+            values = conv.weight.detach().clone()
+            del conv.weight
+            conv.weight = values
+        elif not learns:
             conv.requires_grad_(False)
         return conv
 
@@ -345,6 +487,16 @@ CONVOLUTIONS = (
     Mutant("frozen", _convolution(_right, learns=False),
            "The numbers are right, but the layer can no longer learn: its parameters are to stay parameters. Copy into "
            "them under torch.no_grad().", "15.1", ("learning",)),
+    Mutant("no parameter any more", _convolution(_right, learns="no parameter"),
+           "The numbers are right, but the weights are a plain tensor, which no optimiser finds: they are to stay an "
+           "nn.Parameter. Copy into it under torch.no_grad().", "15.1", ("learning",)),
+    Mutant("channels slowest, taps transposed", _convolution(
+        lambda W, p, c, d: W.reshape(c, p, p, d).permute(3, 0, 2, 1)),
+           "The rows of W are read with the channel as the slowest index, and rows and columns of the taps are "
+           "exchanged: W is (row, column, channel, out).", "15.1", CONV),
+    Mutant("channels in the middle", _convolution(lambda W, p, c, d: W.reshape(p, c, p, d).permute(3, 1, 0, 2)),
+           "The rows of W are read as (row, channel, column): the channels of a pixel stand side by side, so it is "
+           "(row, column, channel).", "15.1", ("tokens", "colours in a batch")),
 )
 
 # 15.6
@@ -375,6 +527,14 @@ def _token_last(dy, X, token, mask):
     dX, _ = _pooled()(dy, X, token, mask)
     share = dy / (1 + mask.sum(axis=-1))[..., None]
     return dX, share.sum(axis=0) if share.ndim > 1 else share
+
+
+def _quotient(dy, X, token, mask):
+    dX, dt = _pooled()(dy, X, token, mask)
+    k = (1 + mask.sum(axis=-1))[..., None]
+    y = (token + (X * mask[..., None]).sum(axis=-2)) / k
+    dX = np.where(mask[..., None], dX - (dy * y / k**2)[..., None, :], 0.0)
+    return dX, dt
 
 
 POOL_ALL = ("one image", "a batch", "two axes in front", "nothing real")
@@ -414,6 +574,48 @@ POOLS = (
     Mutant("mask for its opposite", _pooled(lambda mask, n: 1 + (~mask).sum(axis=-1), spread=lambda share, mask:
            np.where(mask[..., None], 0.0, share[..., None, :])),
            "The mask is read the wrong way round: True is a real token.", "15.2", POOL_ALL),
+    Mutant("one count for the batch", _pooled(lambda mask, n: np.full(mask.shape[:-1], 1 + mask.sum())),
+           "The real rows of all images are counted together: each image has a mean of its own, over its real rows.",
+           "15.2", SEVERAL),
+    Mutant("over the rows of X", _pooled(lambda mask, n: np.full(mask.shape[:-1], n)),
+           "The mean is over all rows of X: it is over the real ones and the class token, k + 1.", "15.2",
+           ()),
+    Mutant("two too many", _pooled(lambda mask, n: 2 + mask.sum(axis=-1)),
+           "One is counted too many: k real rows and the class token are k + 1.", "15.2", POOL_ALL),
+    Mutant("divided twice", _pooled(lambda mask, n: (1 + mask.sum(axis=-1)) ** 2),
+           "It is divided by k + 1 twice: the mean divides once, and so does its gradient.", "15.2", POOL_ALL[:3]),
+    Mutant("multiplied", _pooled(lambda mask, n: 1 / (1 + mask.sum(axis=-1))),
+           "It is multiplied by k + 1: a row of a mean gets dy divided by it.", "15.2", POOL_ALL[:3]),
+    Mutant("rows in their own gradient", lambda dy, X, token, mask: (
+        (o := _pooled()(dy, X, token, mask))[0] * X, o[1]),
+           "dX contains X: the mean is linear in its rows, so the gradient knows nothing of their numbers.", "15.2",
+           POOL_ALL),
+    Mutant("token in its own gradient", lambda dy, X, token, mask: (
+        (o := _pooled()(dy, X, token, mask))[0], o[1] * token),
+           "dtoken contains the token: the mean is linear in it, so the gradient knows nothing of its numbers.", "15.2",
+           POOL_ALL),
+    Mutant("both in their own gradients", lambda dy, X, token, mask: (
+        (o := _pooled()(dy, X, token, mask))[0] * X, o[1] * token),
+           "The gradients contain X and the token: the mean is linear in its rows, so their numbers are not in it.",
+           "15.2", POOL_ALL),
+    Mutant("no share where nothing is real", _pooled(token=lambda share, dy: share, count=lambda mask, n: np.where(
+        mask.any(axis=-1), 1 + mask.sum(axis=-1), np.inf)),
+           "An image of which nothing is real sends nothing to the token: its mean is the token, so all of dy goes "
+           "there.", "15.2", ("nothing real",)),
+    Mutant("signs", _pooled(lambda mask, n: -1.0 - mask.sum(axis=-1)),
+           "All signs are the opposite: these are gradients, and no steps.", "15.2", POOL_ALL),
+    Mutant("all real rows share one part", _pooled(spread=lambda share, mask: np.where(
+        mask[..., None], (share / np.maximum(mask.sum(axis=-1), 1)[..., None])[..., None, :], 0.0)),
+           "dX is divided by the number of real rows once more: each of them has the share 1 / (k + 1).", "15.2",
+           POOL_ALL[:3]),
+    Mutant("quotient rule", lambda dy, X, token, mask: _quotient(dy, X, token, mask),
+           "The mean itself is subtracted, as by the quotient rule: the mask is given, so what is below the line does "
+           "not depend on the rows.", "15.2", POOL_ALL[:3]),
+    Mutant("dtoken as a row", lambda dy, X, token, mask: ((o := _pooled()(dy, X, token, mask))[0], o[1][None]),
+           "dtoken has an axis too many: it has the shape of the token, (d,).", "15.2", POOL_ALL),
+    Mutant("dtoken as a number", lambda dy, X, token, mask: (
+        (o := _pooled()(dy, X, token, mask))[0], o[1].sum()),
+           "dtoken is summed over its own d entries as well: only the axes in front are summed.", "15.2", POOL_ALL),
 )
 
 # 15.7
@@ -478,7 +680,75 @@ LAYERS = (
            "Two maps are counted; queries, keys and values have one each.", "15.4", LAYER_ALL),
     Mutant("four maps", _layers(head=lambda H, W, c, e: 3 * (c * e + e) + e * e + e),
            "A map behind the values is counted; here one head is asked for, with three maps.", "15.4", LAYER_ALL),
+    Mutant("convolution and attention exchanged", lambda *given: tuple(_layers()(*given)[k] for k in (0, 2, 1)),
+           "The second and the third number are exchanged: first the connected layer, then the convolution, then "
+           "attention.", "15.4", LAYER_ALL),
+    Mutant("a window for each pixel, one bias", lambda H, W, c, e, k: (
+        (o := _layers()(H, W, c, e, k))[0], H * W * (o[1] - e) + e, o[2]),
+           "The windows are counted once a pixel; one window serves all places.", "15.4", LAYER_ALL),
+    Mutant("maps for each pair", _layers(head=lambda H, W, c, e: (H * W) ** 2 * 3 * (c * e + e)),
+           "The maps are counted once for each pair of pixels; all pixels share them.", "15.4", LAYER_ALL),
+    Mutant("a bias for each weight", _layers(fc=lambda H, W, c, e: (H * W) ** 2 * (c * e + e)),
+           "The connected layer has N² e biases by this count, N being the number of pixels: it has one for each "
+           "number that comes out, N e.", "15.4", LAYER_ALL),
+    Mutant("biases of the numbers that come in", _layers(fc=lambda H, W, c, e: (H * W) ** 2 * c * e + H * W * c),
+           "The connected layer has a bias for each number that comes in; it has one for each that comes out.", "15.4",
+           LAYER_ALL),
+    Mutant("places are parameters", _layers(head=lambda H, W, c, e: 3 * (c * e + e) + H * W * c),
+           "Positions are counted with attention: this head has three maps, and no places.", "15.4", LAYER_ALL),
+    Mutant("windows inside alone", lambda H, W, c, e, k: (
+        *(o := _layers()(H, W, c, e, k))[:1], (H - k + 1) * (W - k + 1) * o[1], o[2]),
+           "The convolution is counted once for each place of its window; one window serves all places.", "15.4",
+           LAYER_ALL),
 )
+_CONNECTED = {
+    "N² c e": lambda N, c, e: N * N * c * e, "N c e": lambda N, c, e: N * c * e, "N² e": lambda N, c, e: N * N * e,
+    "N² c": lambda N, c, e: N * N * c, "N²": lambda N, c, e: N * N, "c e": lambda N, c, e: c * e,
+    "N (c + e)": lambda N, c, e: N * (c + e),
+}
+_WINDOWS = {
+    "k² c e": lambda k, c, e: k * k * c * e, "k² c": lambda k, c, e: k * k * c, "k² e": lambda k, c, e: k * k * e,
+    "k²": lambda k, c, e: k * k, "k c e": lambda k, c, e: k * c * e, "k² (c + e)": lambda k, c, e: k * k * (c + e),
+    "c e": lambda k, c, e: c * e,
+}
+_HEADS = {"c e": lambda c, e: c * e, "c²": lambda c, e: c * c, "e²": lambda c, e: e * e, "c + e": lambda c, e: c + e}
+_BIASES = {"no biases": lambda N, c, e: 0, "e biases": lambda N, c, e: e, "c biases": lambda N, c, e: c,
+           "one bias": lambda N, c, e: 1, "N e biases": lambda N, c, e: N * e, "c e biases": lambda N, c, e: c * e}
+
+
+def _own_layers():
+    """The counts that are made of one product and one number of biases, with what each is to be."""
+    for (words, weights), (said, biases) in itertools.product(_CONNECTED.items(), _BIASES.items()):
+        yield (f"connected: {words}, {said}", 0, _layers(
+            fc=lambda H, W, c, e, w=weights, b=biases: w(H * W, c, e) + b(H * W, c, e)),
+            f"The connected layer is counted with {words} weights and {said}, N being the number of pixels. Each of "
+            "the N e numbers that come out reads each of the N c that go in, and has one bias.")
+    for (words, weights), (said, biases) in itertools.product(_WINDOWS.items(), _BIASES.items()):
+        yield (f"convolution: {words}, {said}", 1, lambda H, W, c, e, k, w=weights, b=biases: (
+            (o := _layers()(H, W, c, e, k))[0], w(k, c, e) + b(H * W, c, e), o[2]),
+            f"The convolution is counted with {words} weights and {said}, k being the width of a window and N the "
+            "number of pixels. Each of the e channels that come out has one window, k² numbers of each of the c that "
+            "go in, and one bias; all places share them.")
+    for maps, (words, weights), (said, biases) in itertools.product((1, 2, 3, 4), _HEADS.items(), _BIASES.items()):
+        if said not in ("no biases", "e biases", "c biases", "one bias"):
+            continue
+        for together in (False, True)[: 1 + (said in ("e biases", "one bias"))]:
+            yield (f"attention: {maps} maps of {words}, {said}{' for all' * together}", 2, _layers(
+                head=lambda H, W, c, e, m=maps, w=weights, b=biases, t=together: (
+                    m * w(c, e) + b(H * W, c, e) * (1 if t else m))),
+                f"Attention is counted with {maps} maps of {words} weights, and {said} "
+                f"{'for all of them' if together else 'each'}, N being the number of pixels. It has three maps, for "
+                "queries, keys and values, each with c e weights and e biases.")
+
+
+_SIZES = ((6, 11, 5, 13, 7), (40, 50, 5, 13, 7))
+_MET = {tuple(f(*size)[k] for size in _SIZES) + (k,) for k in range(3)
+        for f in (_layers(), *(mutant.function for mutant in LAYERS))}
+for _name, _k, _function, _message in _own_layers():
+    _numbers = (*(_function(*size)[_k] for size in _SIZES), _k)
+    if _numbers not in _MET:
+        _MET.add(_numbers)
+        LAYERS += (Mutant(_name, _function, _message, "15.4", LAYER_ALL),)
 
 # 15.8
 
@@ -677,6 +947,50 @@ def _mean_of_rows(layers, shares):
     return R, row / row.sum(axis=-1, keepdims=True)
 
 
+def _looks(R, row):
+    return R, row / row.sum(axis=-1, keepdims=True)
+
+
+def _everywhere(layers, shares):
+    n = layers.shape[-1]
+    R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+    for A, r in zip(layers, shares, strict=True):
+        R = ((1 - r) * A.mean(axis=-3) + r) @ R
+    return _looks(R, R[..., 0, 1:])
+
+
+def _both_full(layers, shares):
+    n = layers.shape[-1]
+    R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+    for A, r in zip(layers, shares, strict=True):
+        R = ((1 - r) * A.mean(axis=-3) + np.eye(n)) @ R
+    return _looks(R, R[..., 0, 1:])
+
+
+def _diagonal_past(layers, shares):
+    n = layers.shape[-1]
+    R = np.broadcast_to(np.eye(n), (*layers.shape[1:-3], n, n))
+    for A, r in zip(layers, shares, strict=True):
+        R = (1 - r) * A.mean(axis=-3) @ R + r * np.eye(n) * R
+    return _looks(R, R[..., 0, 1:])
+
+
+def _row_of(layers, shares, k):
+    return _looks(_rolled()(layers, shares)[0], layers[k].mean(axis=-3)[..., 0, 1:])
+
+
+def _squares_rows(layers, shares):
+    R, _ = _rolled()(layers, shares)
+    return _looks(R, R[..., 1:, 1:].mean(axis=-2))
+
+
+def _zeroed(layers, shares):
+    R, _ = _rolled()(layers, shares)
+    row = R[..., 0, :].copy()
+    row[..., 0] = 0
+    return _looks(R, row)
+
+
 ROLL_ALL = ("three layers", "a batch", "two axes in front", "one layer")
 MORE = ("three layers", "a batch", "two axes in front")
 ROLLS = (
@@ -758,6 +1072,53 @@ ROLLS = (
            "the sum is one already.)", "15.6", ROLL_ALL),
     Mutant("scaled by the largest", _largest,
            "The row is divided by its largest entry; it is to sum to one.", "15.6", ROLL_ALL),
+    Mutant("share of the next layer", _rolled(shares=lambda s: np.roll(s, -1)),
+           "Each layer gets the share of the next one: shares[l] belongs to layers[l].", "15.6", MORE),
+    Mutant("share of the layer before", _rolled(shares=lambda s: np.roll(s, 1)),
+           "Each layer gets the share of the one before: shares[l] belongs to layers[l].", "15.6", MORE),
+    Mutant("powers of the share", _rolled(shares=lambda s: s ** np.arange(1, len(s) + 1)),
+           "The share is raised to a power that grows with the layer: each layer has its own, once.", "15.6", MORE),
+    Mutant("last share everywhere", _rolled(shares=lambda s: 0 * s + s[-1]),
+           "The share of the last layer is used for all of them.", "15.6", MORE),
+    Mutant("identity in full beside a share", lambda layers, shares: _both_full(layers, shares),
+           "The identity is added in full, beside the share 1 − r of attention, and rows sum to more than one: it has "
+           "the share r.", "15.6", ROLL_ALL),
+    Mutant("identity in full", _rolled(shares=lambda s: 0 * s + 1, mixed=lambda A: A.mean(axis=-3), add=True),
+           "The identity is added in full, and the share has no part in it: r times the identity, 1 − r times the "
+           "weights.", "15.6", ROLL_ALL),
+    Mutant("the first layer twice", lambda layers, shares: _rolled()(
+        np.concatenate([layers[:1], layers]), np.concatenate([shares[:1], shares])),
+           "The first layer is in the product twice: R begins with it, or with the identity, and not with both.",
+           "15.6", ROLL_ALL),
+    Mutant("R turned at the end", lambda layers, shares: ((o := _rolled()(layers, shares))[0].mT, o[1]),
+           "R is transposed: its row i says of what the output row i is made.", "15.6", ROLL_ALL),
+    Mutant("smallest head", _rolled(mixed=lambda A: A.min(axis=-3)),
+           "The smallest weight of the heads is taken; the rollout takes the mean.", "15.6", ROLL_ALL),
+    Mutant("last head", _rolled(mixed=lambda A: A[..., -1, :, :]),
+           "The last head stands for all; take the mean over them.", "15.6", ROLL_ALL),
+    Mutant("middle head", _rolled(mixed=lambda A: np.sort(A, axis=-3)[..., A.shape[-3] // 2, :, :]),
+           "Of the heads one value is taken, from the middle of their order; the rollout takes the mean.", "15.6",
+           ("a batch", "one layer")),
+    Mutant("share added to every entry", lambda layers, shares: _everywhere(layers, shares),
+           "r is added to every entry: what goes past attention is r times the identity, on the diagonal alone.",
+           "15.6", ROLL_ALL),
+    Mutant("diagonal of R alone goes past", lambda layers, shares: _diagonal_past(layers, shares),
+           "Of what came in, only its diagonal goes past attention: all of R does, r R.", "15.6", MORE),
+    Mutant("row of the last layer", lambda layers, shares: _row_of(layers, shares, -1),
+           "The row is that of the last layer's weights: it is row 0 of R, which knows of all layers.", "15.6", MORE),
+    Mutant("row of the first layer", lambda layers, shares: _row_of(layers, shares, 0),
+           "The row is that of the first layer's weights: it is row 0 of R, which knows of all layers.", "15.6", MORE),
+    Mutant("mean of the squares' rows", lambda layers, shares: _squares_rows(layers, shares),
+           "The mean over the squares' rows is taken; what the class token got is in row 0.", "15.6", ROLL_ALL),
+    Mutant("whole row", lambda layers, shares: ((R := _rolled()(layers, shares)[0]), R[..., 0, :]),
+           "The class token's own entry is left in: leave it out, and scale the rest.", "15.6", ROLL_ALL),
+    Mutant("own entry set to zero", lambda layers, shares: _zeroed(layers, shares),
+           "The class token's own entry is set to 0 and stays: it is left out, so that n − 1 are left.", "15.6",
+           ROLL_ALL),
+    Mutant("row kept as a matrix", lambda layers, shares: ((o := _rolled()(layers, shares))[0], o[1][..., None, :]),
+           "The row has an axis too many, as a slice or keepdims leaves it: it is (*B, n - 1).", "15.6", ROLL_ALL),
+    Mutant("root of the share", _rolled(shares=np.sqrt),
+           "The root of the share is used: r itself goes past attention.", "15.6", ROLL_ALL),
     Mutant("last layer alone", _rolled(only=lambda layers: [len(layers) - 1]),
            "Only the last layer is looked at; it mixes what the layers before it have mixed already.", "15.6", MORE),
 )
@@ -840,6 +1201,40 @@ def _next_rows(dX, ids, words, n):
     return dF, dX[..., n : 2 * n, :], dE, dP, dK
 
 
+def _squares_summed(dX, ids, words, n, how):
+    dF, dG, *rest = _unpacked()(dX, ids, words, n)
+    return *(getattr(x.reshape(-1, *x.shape[-2:]), how)(axis=0) for x in (dF, dG)), *rest
+
+
+def _each_sequence(k, dX, ids, words, n):
+    """The k-th gradient with a part for every sequence."""
+    lead = dX.shape[:-2]
+    whole = _unpacked()(dX, ids, words, n)
+    parts = [_unpacked()(x, i, words, n)[k] for x, i in
+             zip(dX.reshape(-1, *dX.shape[-2:]), ids.reshape(-1, ids.shape[-1]), strict=True)]
+    return *whole[:k], np.reshape(parts, (*lead, *whole[k].shape)), *whole[k + 1 :]
+
+
+def _per_sentence(dX, ids, words, n):
+    dF, dG, dE, dP, dK = _unpacked()(dX, ids, words, n)
+    dE, m = np.zeros_like(dE), ids.shape[-1]
+    for at in np.ndindex(ids.shape[:-1]):
+        dE[ids[at]] += dX[at][n : n + m]
+    return dF, dG, dE, dP, dK
+
+
+def _kind_rows(dX, ids, words, n):
+    *rest, dK = _unpacked()(dX, ids, words, n)
+    return *rest, dK / np.array([[n], [ids.shape[-1]], [n]])
+
+
+def _from_row(start, dX, ids, words, n):
+    """The second picture read from another row on, in all that is made of it."""
+    m = ids.shape[-1]
+    k = start(n, m)
+    return _unpacked()(np.concatenate([dX[..., : n + m, :], dX[..., k : k + n, :]], axis=-2), ids, words, n)
+
+
 PACK_ALL = ("one sequence", "a batch", "two axes in front", "a word twice")
 BATCHED = ("a batch", "two axes in front")
 PACKS = (
@@ -886,6 +1281,62 @@ PACKS = (
     Mutant("words have places", _own_places,
            "The words' rows are added to dP; the places P belong to the squares, and no word has one here.", "15.7",
            PACK_ALL),
+    Mutant("second picture alone", _unpacked(places=lambda F, G: G),
+           "dP comes from the second picture alone; the first one used the same places, so its rows are added.",
+           "15.7", PACK_ALL),
+    Mutant("difference of the pictures", _unpacked(places=lambda F, G: F - G),
+           "dP is the difference of the two pictures; both added the same places, so their rows are added.", "15.7",
+           PACK_ALL),
+    Mutant("squares of all sequences", lambda dX, ids, words, n: _squares_summed(dX, ids, words, n, "sum"),
+           "dF and dG are summed over the axes in front: each sequence has pictures of its own, and only P, E and K "
+           "serve all.", "15.7", BATCHED),
+    Mutant("squares averaged over sequences", lambda dX, ids, words, n: _squares_summed(dX, ids, words, n, "mean"),
+           "dF and dG are averaged over the axes in front: each sequence has pictures of its own, and only P, E and K "
+           "serve all.", "15.7", BATCHED),
+    *(Mutant(f"{name} for each sequence", lambda *given, k=k: _each_sequence(k, *given),
+             f"{name} has a part for each sequence: it serves all of them, so it is summed over the axes in front.",
+             "15.7", BATCHED)
+      for k, name in ((2, "dE"), (3, "dP"), (4, "dK"))),
+    Mutant("table up to the largest id", lambda *given: (
+        (o := _unpacked()(*given))[0], o[1], o[2][: given[1].max() + 1], *o[3:]),
+           "dE ends at the largest id that occurs: the table has `words` rows, and those of words that do not occur "
+           "are 0.", "15.7", PACK_ALL),
+    Mutant("rows of the words alone", lambda *given: (
+        (o := _unpacked()(*given))[0], o[1], o[2][np.unique(given[1])], *o[3:]),
+           "dE has rows for the words that occur alone: the table has `words` rows, and the others are 0.", "15.7",
+           PACK_ALL),
+    Mutant("one word of a sentence, sequences added", lambda *given: _per_sentence(*given),
+           "A word that occurs more than once in a sentence keeps the gradient of one of its places there; they add "
+           "up, in a sentence too. dE[ids] += … adds once for each word.", "15.7", ("a word twice",)),
+    Mutant("kinds averaged over their rows", lambda *given: _kind_rows(*given),
+           "dK is averaged over the rows of a part, and summed over the sequences; the kind was added to every row, so "
+           "all of them add up.", "15.7", PACK_ALL),
+    Mutant("kinds in the opposite order", _unpacked(kinds="GWF"),
+           "The kinds are in the opposite order: row 0 is that of the first picture.", "15.7", PACK_ALL),
+    Mutant("one kind for all", lambda *given: (*_unpacked()(*given)[:4], np.tile(
+        given[0].reshape(-1, given[0].shape[-1]).sum(axis=0), (3, 1))),
+           "Each row of dK is the sum over the whole sequence: a kind was added to the rows of its own part alone.",
+           "15.7", PACK_ALL),
+    Mutant("kinds without the words", _unpacked(kinds="FFG"),
+           "The kind of the words gets the rows of the first picture: it was added to the words.", "15.7", PACK_ALL),
+    *(Mutant(f"second picture {words}", lambda *given, start=start: _from_row(start, *given), message, "15.7", PACK_ALL)
+      for words, start, message in (
+          ("one row early", lambda n, m: n + m - 1,
+           "The second picture is taken one row early: it begins behind the words, at row n + m."),
+          ("from m on", lambda n, m: m, "The second picture is taken from row m on: it begins at row n + m."))),
+    Mutant("a third each", lambda *given: (
+        (o := _unpacked()(*given))[0] / 3, o[1] / 3, *o[2:]),
+           "dF and dG are a third of what arrives: of a sum each summand gets the whole gradient.", "15.7", PACK_ALL),
+    Mutant("a half each", lambda *given: (
+        (o := _unpacked()(*given))[0] / 2, o[1] / 2, *o[2:]),
+           "dF and dG are half of what arrives: of a sum each summand gets the whole gradient.", "15.7", PACK_ALL),
+    Mutant("places side by side", lambda *given: (
+        *(o := _unpacked()(*given))[:3], np.concatenate([x.reshape(-1, given[3], x.shape[-1]).sum(axis=0)
+                                                         for x in o[:2]]), o[4]),
+           "dP has rows for each picture: both use the same n places, so their rows are added.", "15.7", PACK_ALL),
+    Mutant("places over all rows", lambda *given: (
+        *(o := _unpacked()(*given))[:3], np.broadcast_to(o[3].sum(axis=0), o[3].shape), o[4]),
+           "dP is summed over its n places too: each place is a row of its own.", "15.7", PACK_ALL),
     Mutant("pictures exchanged", _unpacked(pick=lambda F, W, G: (G, W, F)),
            "The two pictures are exchanged: dF is the first n rows, dG the last n.", "15.7", PACK_ALL),
 )
@@ -946,11 +1397,34 @@ FRAMES = (
            "Samples that two frames share are counted twice: n frames see fewer than n times wide.", "15.8",
            FRAME_ALL),
     Mutant("counted twice, not below zero", _framed(left=lambda N, w, h, n: max(0, N - n * w)),
-           "Samples that two frames share are counted twice: n frames see fewer than n times wide.", "15.8",
+           "By this count nothing is left where frames overlap. Samples that two frames share count once, and what is "
+           "behind the last frame, which ends at (n − 1) hop + wide, is in none.", "15.8",
            ("overlapping",)),
     Mutant("shared hop", _framed(left=lambda N, w, h, n: N - n * h),
            "n hops are taken off; the last frame reaches further than its hop.", "15.8", ("overlapping",
                                                                                         "exactly filled", "gaps")),
+    Mutant("width and hop exchanged", lambda N, w, h: _framed()(N, h, w),
+           "wide and hop are exchanged: a frame holds `wide` samples, and the next one begins `hop` later.", "15.8",
+           ("overlapping", "exactly filled", "gaps")),
+    Mutant("what is heard", _framed(left=lambda N, w, h, n: _frames(n, w, h)),
+           "This is how many samples are in some frame; asked is how many are in none.", "15.8", FRAME_ALL),
+    Mutant("nothing left of a short sound", _framed(left=lambda N, w, h, n: N - _frames(n, w, h) if n else 0),
+           "A sound that is shorter than a frame has no frame, so all of its samples are in none.", "15.8",
+           ("too short",)),
+    Mutant("strictly inside", _framed(lambda N, w, h: (N - w - 1) // h + 1 if N > w else 0),
+           "A frame that ends with the last sample is not counted: it is whole.", "15.8", ("exactly filled",)),
+    Mutant("one too many", _framed(lambda N, w, h: (N - w) // h + 2 if N >= w else 0),
+           "One frame too many: the last one ends behind the sound.", "15.8", ("overlapping", "exactly filled")),
+    Mutant("a hop more", _framed(lambda N, w, h: N // h + 1),
+           "The length of a frame is left out, and one more is counted: frames that begin near the end do not fit.",
+           "15.8", ("overlapping", "exactly filled")),
+    Mutant("a hop more, nothing left", _framed(lambda N, w, h: N // h + 1, lambda N, w, h, n: 0),
+           "The length of a frame is left out, and one more is counted: frames that begin near the end do not fit.",
+           "15.8", ("overlapping", "exactly filled")),
+    Mutant("by the hop alone, and its rest", _framed(lambda N, w, h: N // h, lambda N, w, h, n: N % h),
+           "The length of a frame is left out: frames that begin near the end do not fit.", "15.8", ("overlapping",)),
+    Mutant("a gap behind the last", _framed(left=lambda N, w, h, n: N - _frames(n, w, h) + max(0, h - w) if n else N),
+           "A gap is counted behind the last frame too: between n frames there are n − 1 gaps.", "15.8", ("gaps",)),
     Mutant("gaps not seen", _framed(left=lambda N, w, h, n: N - ((n - 1) * h + w) if n else N),
            "The samples in the gaps between the frames are not counted: with a hop longer than a frame some are in "
            "none.", "15.8", ("gaps",)),

@@ -57,7 +57,7 @@ QUESTIONS = (
         ),
         cases=(
             Case("one image", cases.pictures(2, 3, 4, 5), "two rows of three squares", 1),
-            Case("a batch", cases.pictures(3, 2, 4, 5, (6,)), "six images", 1),
+            Case("a batch", cases.pictures(3, 2, 4, 5, (7,)), "seven images", 1),
             Case("two axes in front", cases.pictures(4, 2, 3, 5, (6, 7)), "six times seven", guards="a batch",
                  open=True),
             Case("other sizes", cases.pictures(3, 5, 2, 4, (2,)), "other sizes", guards="one image"),
@@ -88,7 +88,7 @@ QUESTIONS = (
             "weights; blocks = layers * (24 * m * d**2 + 4 * m**2 * d).",
         ),
         cases=(
-            Case("grey", cases.model(8, 12, 1, 2, 10, 3), "8 × 12 pixels, squares of 2", 1),
+            Case("grey", cases.model(8, 12, 1, 2, 11, 3), "8 × 12 pixels, squares of 2", 1),
             Case("colours", cases.model(96, 64, 3, 16, 40, 5), "96 × 64 pixels in colour, squares of 16", 1),
             Case("halved squares", cases.model(96, 64, 3, 8, 40, 5), "the same with squares of 8", guards="colours",
                  open=True),
@@ -223,8 +223,8 @@ QUESTIONS = (
             "With N = height * width: N * c * N * e + N * e; kernel**2 * c * e + e; 3 * (c * e + e).",
         ),
         cases=(
-            Case("an image", cases.layer(5, 7, 4, 9, 3), "5 × 7 pixels", 1),
-            Case("a larger one", cases.layer(40, 50, 4, 9, 3), "40 × 50 pixels", 1),
+            Case("an image", cases.layer(6, 11, 5, 13, 7), "6 × 11 pixels", 1),
+            Case("a larger one", cases.layer(40, 50, 5, 13, 7), "40 × 50 pixels", 1),
             Case("others", cases.some_layer, "other numbers", guards="an image"),
         ),
         mutants=mutants.LAYERS,
