@@ -137,8 +137,9 @@ QUESTIONS = (
         hints=(
             "Write the forward pass as five lines, each with a name on its left, and go back through them from the "
             "last. In which two of them does E stand?",
-            "dlogits is P − Y in the rows of hidden words, over their number, and 0 in the others. From the scores E "
-            "gets dlogitsᵀ H, summed over all tokens. From the look-up it gets dX, where dX = mixᵀ (dH Wᵀ), added "
+            "In the rows of hidden words dlogits is the probabilities minus the one-hot rows of the true words, over "
+            "the number of hidden words; it is 0 in the others. From the scores E gets dlogitsᵀ H, summed over all "
+            "tokens. From the look-up it gets dX, where dX = mixᵀ (dH Wᵀ), added "
             "into the row of each word that was read.",
             "C = mix @ E[inputs], H = C @ W. dW = C.reshape(-1, d).T @ dH.reshape(-1, d). dX = mix.mT @ dH @ W.T. "
             "dE = dlogits.reshape(-1, V).T @ H.reshape(-1, d), and then np.add.at(dE, inputs, dX).",
@@ -421,7 +422,7 @@ QUESTIONS = (
         forbid=(*TORCH_ONLY, "peft"),
         clauses=(
             ("begins with independent normal entries of variance", "beginning"),
-            ("it shares no numbers with the new one", "merged"),
+            ("it shares none of them with the new one", "merged"),
             ("A module that computes base(X) + (alpha / r) X A B.", "forward"),
             ("are trained, and nothing else", "backward"),
             ("What is frozen still hands its gradient down to X", "backward"),

@@ -6,7 +6,7 @@ def hide_words(ids, special, choice, fate, word, mask_id, rate):
 
     ids (*B, n), whole numbers below V; special (V,), True for an id that is
     no ordinary word, mask_id among them; choice, fate and word (*B, n),
-    numbers from 0 to 1, drawn evenly.
+    numbers from 0 on and below 1, drawn evenly.
     Returns the inputs and the targets, both (*B, n); a target is −1 where
     nothing is to be predicted.
     """
@@ -17,7 +17,7 @@ def pack_pair(a, b, n, cls, sep, pad):
     """One row for two sentences: [CLS] a [SEP] b [SEP], filled up with pad.
 
     a and b, whole numbers in a row, one at least in each; n, the length of
-    the row.
+    the row, 5 or more.
     Returns ids, segments and real, each (n,); real is True where there is
     no padding.
     """
