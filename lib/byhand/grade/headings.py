@@ -167,7 +167,7 @@ HEADINGS = {
     "16.9": ("16_flash.ipynb", "16.9 · Paying with operations for memory", "68bbdff4"),
     "16.10": ("16_flash.ipynb", "16.10 · How large a batch?", "b88939e0"),
     "16.11": ("16_flash.ipynb", "16.11 · A small scaling law", "d61f4df3"),
-    "16.12": ("16_flash.ipynb", "16.12 · PyTorch, and what a GPU changes", "b82b33dc"),
+    "16.12": ("16_flash.ipynb", "16.12 · PyTorch, and what a GPU changes", "5ca11a63"),
     "17.1": ("17_capstone.ipynb", "17.1 · A GPT in 150 lines", "d59d3aa7"),
     "17.2": ("17_capstone.ipynb", "17.2 · A published encoder on your functions", "e990775a"),
     "17.3": ("17_capstone.ipynb", "17.3 · A published decoder, token by token", "f7acd809"),
