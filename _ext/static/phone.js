@@ -21,7 +21,7 @@
       role(table, "th", "columnheader", on);
       role(table, "td", "cell", on);
       table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, k) => {
-        cell.dataset.head = k && !/^[–-]?$/.test(cell.textContent.trim()) ? heads[k] ?? "" : "";
+        cell.dataset.head = k ? heads[k] ?? "" : "";
       }));
     }
   }
