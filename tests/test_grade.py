@@ -834,7 +834,7 @@ def test_overflow_is_told_apart_from_a_quotient_of_zeros():
         with np.errstate(all="ignore"):
             return overflowing(X, y)
 
-    assert "∞ comes from exp of more than 709" in repr(toy_report(silent))
+    assert "∞ itself from exp of more than 709" in repr(toy_report(silent))
     assert "A number overflowed on the way" in repr(toy_report(overflowing))
     assert "No number overflowed: nan came from 0/0" in repr(toy_report(empty))
 

@@ -324,8 +324,8 @@ def about_not_finite(array, events):
     elif "invalid value" in events:
         text = "No number overflowed: nan came from 0/0, ∞ − ∞, or a root or log of a negative number."
     else:  # PyTorch, or warnings that the answer switches off
-        text = ("nan comes from ∞ − ∞, ∞/∞ or 0/0; ∞ comes from exp of more than 709, a division by 0, or what was "
-                "handed in.")
+        text = ("nan comes from ∞ − ∞, ∞/∞ or 0/0; ∞ itself from exp of more than 709, a division by 0, log of 0, or "
+                "a start at ∞ that nothing replaced.")
     bad = ~_isfinite(array)
     if array.ndim >= 2 and array.shape[-1] > 1:
         rows = bad.any(axis=-1)

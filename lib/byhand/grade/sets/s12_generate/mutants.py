@@ -123,6 +123,13 @@ def _number_of_cuts(pieces, p, text):
 
 SPELLING = (
     Mutant(
+        "no cut at all",
+        lambda pieces, p, text: (math.inf, math.inf),
+        "No cut was found: at every place try each piece that ends there, the longest and single letters among them.",
+        "12.1",
+        ("likeliest cut", "every cut", "sentence", "long text"),
+    ),
+    Mutant(
         "longest pieces left out",
         lambda *x: _spelled()(*_longest_left_out(*x)),
         "The longest pieces are never tried: they are rare here, so the numbers come close. Go up to the length of the "
@@ -866,6 +873,16 @@ def _from_the_end(ids, n, stride):
     return X, Y
 
 
+def _ends_early(ids, n, stride):
+    """The last window ends one token before the text."""
+    last = max(len(ids) - 2 - n, 0)
+    starts = [*range(0, len(ids) - 1 - n, stride), last]
+    X, Y = np.stack([ids[s : s + n] for s in starts]), np.stack([ids[s + 1 : s + n + 1] for s in starts])
+    for i in range(1, len(starts)):
+        Y[i, : n - starts[i] + starts[i - 1]] = -1
+    return X, Y
+
+
 def _tail_hidden(ids, n, stride):
     X, Y = _windows(side="all")(ids, n, stride)
     Y[1:, n - stride:] = -1
@@ -873,6 +890,13 @@ def _tail_hidden(ids, n, stride):
 
 
 WINDOWS = (
+    Mutant(
+        "ends early",
+        _ends_early,
+        "The last window ends one token early: the last target is the last token of the text.",
+        "12.2",
+        ("even", "a rest"),
+    ),
     Mutant(
         "new targets hidden",
         _tail_hidden,
