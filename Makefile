@@ -79,7 +79,9 @@ pdf: $(BUILT)  ## the whole book as one PDF with bookmarks, in _build; some minu
 	$(BIN)/python tools/make_pdf.py
 
 wheel: $(INSTALLED)  ## byhand as a wheel, in dist
+	rm -rf build dist
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+	@rm -rf build
 
 lab: $(INSTALLED)  ## open the chapters in JupyterLab
 	@$(BIN)/jupyter-trust book/*.ipynb book/exercises/*.ipynb
