@@ -150,6 +150,20 @@ def test_the_dialog_by_keyboard_alone(chrome, book, width, scheme):
 
 
 @pytest.mark.browser
+def test_who_is_faster_than_the_search_stays_in_the_list(chrome, served):
+    with visitor(chrome, served) as page:
+        visit(page, f"{served}/book/glossary.html")
+        typed(page, "query")
+        page.evaluate("""() => {  // more is typed, and at once an arrow leads into the results of what was there before
+            document.activeElement.value = "grouped query";
+            document.activeElement.dispatchEvent(new Event("input"));
+            document.querySelector("#pst-search-dialog li a").focus();
+        }""")
+        expect(page.locator("#pst-search-dialog li").first).to_contain_text("5.8 · Fewer keys")
+        expect(page.locator(":focus")).to_contain_text("5.8 · Fewer keys")
+
+
+@pytest.mark.browser
 def test_the_page_of_all_results(chrome, book):
     with visitor(chrome, book) as page:
         visit(page, f"{book}/book/notation.html")

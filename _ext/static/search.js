@@ -152,8 +152,9 @@
       try {
         const book = await load();
         if (turn !== asked) return;
-        const found = find(query, book), first = found.slice(0, most);
+        const found = find(query, book), first = found.slice(0, most), inside = list.contains(document.activeElement);
         list.replaceChildren(...first.map(entry));
+        if (inside) (list.querySelector("a") ?? field).focus();  // whoever was faster than the search stays in the list
         const count = found.length > most ? `The first ${most} of ${found.length} results` : `${found.length} results`;
         status.textContent = found.length === 0 ? `Nothing found for “${query}”.`
           : found.length === 1 ? "1 result." : `${count}.`;
@@ -163,7 +164,7 @@
     }
 
     let soon;
-    field.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(show, 120); });
+    field.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(show, field.value.trim() ? 120 : 0); });
     field.addEventListener("focus", () => load().catch(() => {}));
     form.parentElement.addEventListener("keydown", (event) => {
       const stops = [field, ...list.querySelectorAll("a")], at = stops.indexOf(document.activeElement);
