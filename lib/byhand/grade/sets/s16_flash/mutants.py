@@ -1076,7 +1076,8 @@ ACCUMULATED = (
 
 
 def _slope(x, y):
-    return np.polyfit(x, y, 1)[0]
+    x = x - x.mean()
+    return (x * y).sum() / (x * x).sum()
 
 
 def _line(N, b, floor, log=np.log, without=True, each=False, sign=-1, mean=np.mean, fit=_slope, log_b=np.log):
