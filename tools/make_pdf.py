@@ -31,7 +31,7 @@ STYLE = """
 html { counter-reset: page %d; } body { counter-reset: none; }
 details.hide, .course-search-list, .thebe-launch-button, .prev-next-footer, .bd-footer, .skip-link { display: none; }
 .bd-article-container, .bd-main .bd-content { max-width: none !important; padding: 0 !important; }
-mjx-container :is(use, path) { stroke-width: 0; }  /* MathJax thickens its letters for screens */
+mjx-container :is(use, path) { stroke-width: 0 !important; }  /* MathJax thickens its letters for screens */
 #jb-print-docs-body { break-after: auto !important; }
 """
 

@@ -108,6 +108,7 @@
     });
     const sentence = Math.max(...[". ", "? ", ": "].map((mark) => text.lastIndexOf(mark, best) + 2), 0);
     let from = best - sentence < 90 ? (sentence > 1 ? sentence : 0) : text.indexOf(" ", best - 50) + 1;
+    while (/[… ]/.test(text[from])) from += 1;
     let to = from + length < text.length ? text.lastIndexOf(" ", from + length) : text.length;
     if (to <= from) to = text.length;
     const p = document.createElement("span");
