@@ -800,6 +800,8 @@ def test_two_numbers_in_each_others_place_are_named():
     assert _exchanged("abc", right, right) == ""
     empty = [np.zeros(0), np.zeros((0, 3)), np.zeros(1)]
     assert _exchanged("abc", empty, empty[::-1]) == ""
+    flags, ids = np.array([True, True, False]), np.array([5, 6, 5])
+    assert _exchanged("ab", [flags, ids], [ids, flags]).startswith("a and b are exchanged")
     small = [np.array(x) for x in (1, 2, 7)]
     assert _exchanged("abc", small, [small[1], small[0], small[2]]) == ""  # they may be equal by chance
 
@@ -820,6 +822,32 @@ def test_the_array_whose_axes_do_not_fit_is_named():
 
     for answer in (reshaped, moved):
         assert "X has 2 axes here, (" in repr(toy_report(answer))
+
+
+def test_words_of_pytorch_are_put_plainly():
+    import torch
+
+    def watched(W, b, patch):
+        conv = torch.nn.Conv2d(len(W) // patch**2, W.shape[1], patch, stride=patch, dtype=W.dtype)
+        conv.bias.copy_(b)
+        return conv
+
+    assert "A parameter is changed while autograd watches" in repr(check("15.5", watched))
+
+
+def test_weights_that_are_no_parameters_do_not_learn():
+    right = REFERENCES["15.5"]
+
+    def plain(W, b, patch):
+        conv = right(W, b, patch)
+        values = conv.weight.detach()
+        del conv.weight
+        conv.weight = values
+        return conv
+
+    assert check("15.5", right).passed
+    said = repr(check("15.5", plain))
+    assert "an nn.Parameter" in said and "2 / 3 points" in said
 
 
 def test_overflow_is_told_apart_from_a_quotient_of_zeros():

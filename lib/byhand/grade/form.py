@@ -344,6 +344,8 @@ def name_of(where):
 SAID = {  # words of PyTorch's, and what they come to
     "a leaf Variable that requires grad": "A parameter is changed while autograd watches: change it under "
                                           "torch.no_grad().",
+    "must match the size of tensor": "Two tensors met whose shapes do not fit: counted from the right, two sizes must "
+                                     "be equal, or one of them 1.",
     "to have the same dtype": "Two kinds of numbers met, such as float32 and float64: hand on the dtype.",
 }
 METHODS = ("swapaxes", "transpose", "reshape", "sum", "mean", "max", "ravel", "squeeze")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .form import about_names, about_not_finite, about_numbers, about_shape, close, label_of
+from .form import about_names, about_not_finite, about_numbers, about_shape, close, label_of, plain
 from .model import WrongAnswer
 from .run import Result
 
@@ -59,7 +59,8 @@ def judge(question, case, result, expected):
     for stage in (_structure, _shape, _finite, _dtype):
         for name, array, right in looked:
             if text := stage(name, array, right):
-                remark = swapped if stage is _shape and swapped else _remark(stage, array, right, result.events)
+                remark = swapped if stage in (_shape, _dtype) else ""
+                remark = remark or _remark(stage, array, right, result.events)
                 return Verdict(stage.__name__[1:], text, remark=remark)
     if result.changed:
         names = ", ".join(result.changed)
@@ -83,11 +84,12 @@ def _exchanged(names, arrays, expected):
     """Two outputs that stand in each other's place."""
     for i, j in itertools.combinations(range(len(names)), 2):
         mine, right = (arrays[i], arrays[j]), (expected[j], expected[i])
-        if any(isinstance(a, str) or a.dtype.kind not in "fiu" for a in (*mine, *right)):
+        if any(isinstance(a, str) or a.dtype.kind not in "bfiu" for a in (*mine, *right)):
             continue
+        mine, right = tuple(map(plain, mine)), tuple(map(plain, right))
         if max(a.size for a in mine) < 2 and min(float(_abs(a).max(initial=0.0)) for a in mine) < 10:
             continue  # two small numbers may be equal by chance
-        if all(close(a, b) for a, b in zip(mine, right, strict=True)) and not close(arrays[i], expected[i]):
+        if all(close(a, b) for a, b in zip(mine, right, strict=True)) and not close(mine[0], right[1]):
             return f"{names[i]} and {names[j]} are exchanged: the numbers of each are right for the other."
     return ""
 
