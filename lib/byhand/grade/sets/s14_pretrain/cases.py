@@ -150,9 +150,11 @@ def rates_of_layers(answer, inputs):
             raise WrongAnswer(f"{other} and {path} are in one layer, and their rates are {before:.4g} and {rate:.4g}")
     steps = np.array([first[k][1] for k in range(blocks + 2)])
     if abs(steps[-1] - lr) > 1e-9 * lr:
-        raise WrongAnswer(f"the top has the rate {steps[-1]:.4g}, and lr is {lr:.4g}")
+        raise WrongAnswer(f"{first[blocks + 1][0]} stands at the top and has the rate {steps[-1]:.4g}, and lr is "
+                          f"{lr:.4g}")
     if abs(steps[0] - lr * share) > 1e-9 * lr:
-        raise WrongAnswer(f"the embedding has the rate {steps[0]:.4g}, and share times lr is {lr * share:.4g}")
+        raise WrongAnswer(f"{first[0][0]} has the part embedding and the rate {steps[0]:.4g}, and share times lr is "
+                          f"{lr * share:.4g}")
     factors = steps[1:] / steps[:-1]
     if np.ptp(factors) > 1e-9 * abs(factors[0]):
         raise WrongAnswer("from layer to layer, upwards, the rates grow by the factors "
@@ -296,7 +298,8 @@ def left_over(inputs, arrays):
     """How many tokens; what rank the step has; and does the best adapter leave half of it?"""
     for name, x in zip(("X", "dY"), arrays, strict=True):
         if x.dtype.kind not in "fiu" or x.ndim != 2 or not 1 <= x.size <= 10_000 or not np.isfinite(x).all():
-            raise WrongAnswer(f"{name}: expected a small matrix of finite numbers, a row for each token")
+            raise WrongAnswer(f"{name} has shape {x.shape}: expected a small matrix of finite numbers, a row for each "
+                              "token")
     X, dY = (x.astype(float) for x in arrays)
     if len(X) != len(dY):
         raise WrongAnswer(f"X has {len(X)} tokens and dY has {len(dY)}")
@@ -351,13 +354,15 @@ def call_adapted(answer, inputs):
     if module is None or module is Ellipsis:
         return None
     if not isinstance(module, torch.nn.Module):
-        raise WrongAnswer(f"make_adapted returned a {type(module).__name__}, expected an nn.Module, an object")
+        what = "a class: make an object of it" if isinstance(module, type) else f"a {type(module).__name__}"
+        raise WrongAnswer(f"make_adapted returned {what}, expected an nn.Module, an object")
     for name, like in (("A", A), ("B", B)):
         found = getattr(module, name, None)
         if not isinstance(found, torch.Tensor):
             raise WrongAnswer(f"the module has no tensor {name}")
         if found.shape != like.shape:
-            raise WrongAnswer(f"{name} has shape {tuple(found.shape)}, expected {tuple(like.shape)}")
+            turned = ": turned round, X A B needs no transpose" if tuple(found.shape) == like.T.shape else ""
+            raise WrongAnswer(f"{name} has shape {tuple(found.shape)}, expected {tuple(like.shape)}{turned}")
         if not isinstance(found, torch.nn.Parameter):
             raise WrongAnswer(f"{name} is a tensor and no nn.Parameter: no optimiser will find it")
     if not callable(getattr(module, "merged", None)):
@@ -399,7 +404,7 @@ def call_adapted(answer, inputs):
         raise WrongAnswer("merged has changed base: make a new Linear, or the adapter is added twice")
     if one.weight.shape != base.weight.shape:
         raise WrongAnswer(f"the weight of merged() has shape {tuple(one.weight.shape)}, that of base "
-                          f"{tuple(base.weight.shape)}")
+                          f"{tuple(base.weight.shape)}: torch keeps it as (d_out, d_in)")
     if len(b) and one.bias is not None and one.bias.data_ptr() == base.bias.data_ptr():
         raise WrongAnswer("merged shares its bias with base: who changes the one changes the other")
     bias = torch.zeros(0, dtype=W.dtype) if one.bias is None else one.bias
@@ -409,7 +414,7 @@ def call_adapted(answer, inputs):
 # 14.12
 
 
-def course(T, known=False):
+def course(T, known=False, gained=False):
     """Accuracies after each of T tasks: falling from the diagonal, but not steadily: a later task may help."""
 
     def make(rng):
@@ -423,6 +428,8 @@ def course(T, known=False):
         if known:
             R[0, T - 2] = 0.97  # better before its training than ever after
             R[T - 1, 0] = R[:, 0].max() + 0.02  # best at the very end
+        if gained:  # at the end all is better than ever
+            R[T - 1, : T - 1] = R[:, : T - 1].max(axis=0) + rng.uniform(0.005, 0.02, size=T - 1)
         return {"R": R.round(3)}
 
     return make

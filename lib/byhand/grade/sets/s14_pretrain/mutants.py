@@ -56,6 +56,45 @@ ALL = ("masked", *MIXED)
 
 HIDERS = (
     Mutant(
+        "rounded up",
+        _hide(random_of=lambda word, special: np.flatnonzero(~special)[
+            np.minimum(np.ceil(word * (~special).sum()).astype(int), (~special).sum() - 1)]),
+        "The number is rounded up: it is rounded down, and goes from 0 to count − 1.",
+        "14.1",
+        (),
+    ),
+    Mutant(
+        "ordinary words from above",
+        _hide(random_of=lambda word, special: np.flatnonzero(~special)[::-1][(word * (~special).sum()).astype(int)]),
+        "The ordinary words are numbered from the largest id down: number them in their order.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "over all ids, cut off",
+        _hide(random_of=lambda word, special: np.flatnonzero(~special)[
+            np.minimum((word * len(special)).astype(int), (~special).sum() - 1)]),
+        "The draw is stretched over all V ids, and what is too large becomes the last ordinary word: stretch it over "
+        "their count.",
+        "14.1",
+        (),
+    ),
+    Mutant(
+        "kept words masked",
+        _hide(fate_of=lambda fate, choice, rate: np.where(fate < 0.9, fate, 0.5)),
+        "From 0.9 on the mask is given as well: there the word stays as it is.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "spans of the rate",
+        lambda ids, special, choice, fate, word, mask_id, rate: _hide(fates=(0.8 * rate, 0.9 * rate))(
+            ids, special, choice, fate, word, mask_id, rate),
+        "The spans of fate are multiplied by the rate: fate is a draw of its own, from 0 to 1, whatever the rate.",
+        "14.1",
+        ALL,
+    ),
+    Mutant(
         "special words are hidden",
         _hide(chosen_of=lambda free, choice, rate: choice < rate),
         "Special ids are hidden as well: [CLS], [SEP] and padding are no words, and nobody should learn to guess them.",
@@ -509,6 +548,20 @@ PACKED = ("room to spare", "padded with the separator", "just full", *LONG)
 
 PACKERS = (
     Mutant(
+        "filled up with 0",
+        lambda a, b, n, cls, sep, pad: _pack()(a, b, n, cls, sep, 0),
+        "The row is filled up with 0: it is filled up with `pad`, whatever that is.",
+        "14.2",
+        ("padded with the separator",),
+    ),
+    Mutant(
+        "words alone are counted",
+        lambda *inputs: _three_less(*_pack()(*inputs)),
+        "As many places as there are words are real: [CLS] and both [SEP] stand among them, three places more.",
+        "14.2",
+        PACKED,
+    ),
+    Mutant(
         "first separator in the second segment",
         _pack(segments_of=lambda p, q, n: [0] * (p + 1) + [1] * (q + 2)),
         "The first [SEP] has segment 1: it closes a, so it belongs to a, and the one behind b to b.",
@@ -861,6 +914,10 @@ def _turned_round(ids, segments, real):
 
 def _unfilled(ids, segments, real):
     return ids[real], segments[real], real[real]
+
+
+def _three_less(ids, segments, real):
+    return ids, segments, np.arange(len(ids)) < real.sum() - 3
 
 
 def _numbered(ids, segments, real):
@@ -1251,7 +1308,7 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
             dZ = {"no target": p, "target": -hot, "p": (p - hot) * p, "sigmoid": p * (1 - p)}.get(rows)
             dZ = leak if rows == "leak" else back[..., None] * dZ
         dH = dZ @ E
-        reads = {"X": C, "raw": X}[read]
+        reads = {"X": C, "raw": X, "H": H}[read]
         dW = reads.reshape(-1, d).T @ dH.reshape(-1, d)
         dC = dH @ {"T": W.T, "same": W, "none": np.eye(d)}[W_side]
         dX = (np.swapaxes(mix, -1, -2) if turned else mix) @ dC
@@ -1264,6 +1321,9 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
                  "asked": np.where(chosen, targets, 0)}[at]
         if look == "add":
             np.add.at(dE, where, dX)
+        elif look == "mean":
+            np.add.at(dE, where, dX)
+            dE /= np.maximum(np.bincount(where.ravel(), minlength=V), 1)[:, None]
         elif look == "assigned":
             dE[where] = dX
         elif look == "lost":
@@ -1329,6 +1389,34 @@ TIED = ("dE", "repeated words", "batches")
 WAYS = ("dW", *TIED)
 
 TABLES = (
+    Mutant(
+        "dW behind W",
+        _tied(read="H"),
+        "dW is made with H, what W gives: it is made with what W reads, mix X.",
+        "14.3",
+        ("dW",),
+    ),
+    Mutant(
+        "dW turned round",
+        lambda *inputs: ((o := _tied()(*inputs))[0], o[1], o[2].T),
+        "dW is transposed: with H = C W it is Cᵀ dH; W is square, so nothing complains.",
+        "14.3",
+        ("dW",),
+    ),
+    Mutant(
+        "mean of the places",
+        _tied(look="mean"),
+        "A word that was read in several places gets the mean of what they send back: they add up.",
+        "14.3",
+        ("repeated words",),
+    ),
+    Mutant(
+        "sign of the loss",
+        lambda *inputs: (-(o := _tied()(*inputs))[0], *o[1:]),
+        "The loss is the mean of log p, and negative: it is −log p.",
+        "14.3",
+        ("loss",),
+    ),
     Mutant(
         "softmax over the tokens",
         _tied(axis=-2),
@@ -2358,6 +2446,14 @@ GRADS = ("dA", "dB", "dX", *WIDE)
 
 ADAPTERS = (
     Mutant(
+        "gradient of the frozen matrix",
+        lambda X, M, A, B, W, alpha, dY: (
+            X.reshape(-1, len(W)).T @ dY.reshape(-1, W.shape[1]), *_adapter()(X, M, A, B, W, alpha, dY)[1:]),
+        "The first output is the gradient of W, which is frozen: it is that of X.",
+        "14.6",
+        ("dX", *WIDE),
+    ),
+    Mutant(
         "scale forgotten",
         _adapter(s_A=_one, s_B=_one, s_X=_one),
         "s = alpha / r is missing in all three: it multiplies the adapter, so it multiplies all that comes back "
@@ -2626,6 +2722,13 @@ def _in_turn(G, A, alpha, lr):
 
 
 FIRSTS = (
+    Mutant(
+        "mean for this A",
+        lambda G, A, alpha, lr: (*(o := _first()(G, A, alpha, lr))[:2], o[3] * G, o[3]),
+        "The move of the merged matrix is c G: that is its mean over all A, and this A makes −lr s² A Aᵀ G.",
+        "14.6",
+        MERGED,
+    ),
     Mutant(
         "nothing moves",
         _first(move=lambda G, A, s, lr, r, alpha: np.zeros((r, G.shape[1])), c_of=lambda *_: 0.0),
@@ -3852,6 +3955,49 @@ BACKWARD = ("backward transfer", "known beforehand")
 LOST = ("forgetting", "known beforehand")
 
 LOSSES = (
+    Mutant(
+        "transfer never above 0",
+        _lost_of(back=lambda end, own, T, R: min(0.0, (end - own)[:-1].mean())),
+        "The transfer is 0 where it is above 0: where later tasks helped, it is positive.",
+        "14.7",
+        ("gained",),
+    ),
+    Mutant(
+        "losses alone",
+        _lost_of(back=lambda end, own, T, R: np.minimum(0.0, (end - own)[:-1]).mean()),
+        "Only the tasks that lost something are counted in the transfer: where a later task helped, the difference is "
+        "positive, and counts.",
+        "14.7",
+        ("gained",),
+    ),
+    Mutant(
+        "size of the transfer",
+        _lost_of(back=lambda end, own, T, R: abs((end - own)[:-1].mean())),
+        "The transfer has lost its sign: it is negative where something was lost.",
+        "14.7",
+        BACKWARD,
+    ),
+    Mutant(
+        "relative transfer",
+        _lost_of(back=lambda end, own, T, R: ((end - own) / own)[:-1].mean()),
+        "The transfer is divided by the share after the own training: it is a difference of shares.",
+        "14.7",
+        BACKWARD,
+    ),
+    Mutant(
+        "diagonal or the row before the last",
+        _lost_of(lost=lambda R, end, own, top, T: (np.maximum(own, R[-2]) - end)[:-1].mean()),
+        "The best is looked for on the diagonal and in the row before the last: the rows in between count as well.",
+        "14.7",
+        (),
+    ),
+    Mutant(
+        "best of all tasks",
+        _lost_of(lost=lambda R, end, own, top, T: top.max() - end[:-1].mean()),
+        "The best of all tasks is compared with the mean at the end: each task is compared with its own best.",
+        "14.7",
+        LOST,
+    ),
     Mutant(
         "own training left out",
         _lost_of(lost=lambda R, end, own, top, T: np.mean(

@@ -457,7 +457,8 @@ QUESTIONS = (
             Case("forgetting", cases.course(5), "five tasks", 1, look=("forgotten",)),
             Case("known beforehand", cases.course(4, known=True), "good before its training, best at the end",
                  guards="forgetting", open=True),
-            Case("other tasks", cases.course(6), "six tasks", guards="forgetting"),
+            Case("gained", cases.course(6, gained=True), "everything best at the end", guards="at the end", open=True),
+            Case("other tasks", cases.course(7), "seven tasks", guards="forgetting"),
         ),
         mutants=mutants.LOSSES,
         clauses=(
@@ -465,6 +466,7 @@ QUESTIONS = (
             ("the backward transfer", "backward transfer"),
             ("from its own training on", "forgetting"),
             ("It may be negative.", "known beforehand"),
+            ("the share at the end minus that right after the task's own training", "gained"),
         ),
     ),
 )
