@@ -1,6 +1,6 @@
 """Train small language models of several sizes and kinds on the novel, and write what each scored: runs for (16.23).
 
-    python tools/scaling_runs.py --out benchmarks/results/scaling_runs.json    # seven minutes of one quiet core, or more
+    python tools/scaling_runs.py --out benchmarks/results/scaling_runs.json  # seven minutes of one quiet core, or more
 
 Section 16.11 reads the record. Two families of runs on the novel of book/data, bits a character on held-out text:
 `sizes`, decoders of six widths, three seeds each, on equally many characters; `kinds`, a gated recurrence, a causal
