@@ -200,7 +200,7 @@ def measure_beam(inputs, arrays):
     def verdict(fine=True, clear=True, compared=1, enough=True):
         return np.array(fine), np.array(clear), np.array(compared), np.array(bool(enough))
 
-    if any((a < -1e-12).any() or (_abs(a.sum(axis=-1) - 1) > 1e-9).any() for a in (first, second, third)):
+    if any((a < -1e-13).any() or (_abs(a.sum(axis=-1) - 1) > 1e-13).any() for a in (first, second, third)):
         return verdict(fine=False)
     (a,) = best(first, 1)
     (b,) = best(second[a], 1)
@@ -510,17 +510,18 @@ def one_word(rng):
     return {"train": train, "test": [test[i] for i in rng.permutation(len(test))]}
 
 
-def many(size, tests, V):
-    """So many sentences that every pair of them would take too long; none of them is near by chance."""
+def many(size, tests, V, lead):
+    """So many sentences that every pair of them would take too long, all with the same first words; none of them is
+    near by chance."""
 
     def make(rng):
-        train = [row[: 5 + int(k)].tolist() for row, k in zip(
-            rng.integers(V, size=(size, 12)), rng.integers(8, size=size), strict=True)]
-        test = [row[: 5 + int(k)].tolist() for row, k in zip(
-            rng.integers(V, size=(tests, 12)), rng.integers(8, size=tests), strict=True)]
+        first = rng.integers(V, size=lead).tolist()
+        train, test = ([first + row[: 4 + i % 2] for i, row in enumerate(rng.integers(V, size=(n, 5)).tolist())]
+                       for n in (size, tests))
         for i in range(int(rng.integers(tests // 5, tests // 2))):
             test[i] = list(train[(7 * i) % size])
             test[i][i % 5] = V + i
+        test[-1] = [train[-1][0]] * 2 + train[-1]  # two more, though no other words
         return {"train": train, "test": test}
 
     return make

@@ -302,6 +302,14 @@ def _shares(name, share, message):
 
 
 SMOOTHS = (
+    *(Mutant(f"bound with {name}", _smooth(bound=bound), words, "13.2", ("bound",)) for name, words, bound in (
+        ("a share for each of V",
+         "The bound shares ε out among all V words: the label has its own part and PAD none, so it is shared by V − 2.",
+         lambda V, eps: _entropy([1 - eps]) - (eps and eps * math.log(eps / V))),
+        ("each of the others whole",
+         "Each of the V − 2 other words has ε in the bound: together they have ε, each ε / (V − 2).",
+         lambda V, eps: _entropy([1 - eps]) - (V - 2) * (eps and eps * math.log(eps / (V - 2)))),
+    )),
     Mutant("as torch has it", _smooth(_made(lambda Y, words, V, eps: (1 - eps) * Y + eps / V)),
            "This is torch's smoothing, ε/V for every word: PAD gets a share, and the right word 1 − ε + ε/V.", "13.2",
            LABELLED),
@@ -490,9 +498,25 @@ def _shared(scale=lambda Y, Q, K, V: math.sqrt(Q.shape[-1]), back_scale=None, so
     return function
 
 
+def _emptied_at_the_end(dO, Y, M, real, *maps):
+    dM, dW_k, dW_v = _shared()(dO, Y, M, np.ones_like(real), *maps)
+    return dM * real[:, None], dW_k, dW_v
+
+
+def _added_first(dO, Y, *rest):
+    return _shared()(dO.sum(axis=0, keepdims=True), Y.sum(axis=0, keepdims=True), *rest)
+
+
 SHARED = ("dW_v", "dW_k", "dM", "padded source", "others")
 SCORED = ("dW_k", "dM", "padded source", "others")
 SHARING = (
+    Mutant("padding emptied at the end", _emptied_at_the_end,
+           "The padding is read on the way there, and only its rows of dM are set to 0 in the end: a hidden score is "
+           "−∞ before the softmax, so that the real rows share all of the weight.", "13.2",
+           ("padded source", "others")),
+    Mutant("readers added first", _added_first,
+           "The translations are added up before they read: each has a softmax of its own, and only what comes back to "
+           "the source is added.", "13.2", SHARED),
     Mutant("values alone", _shared(keys=0),
            "dM comes through the values alone: the source is read twice, as keys and as values, and both send a "
            "gradient.", "13.2", ("dM", "padded source")),
@@ -914,8 +938,30 @@ def _no_inf(total):
     return np.where(np.isfinite(total), total, -1e300)
 
 
+def _by_place(score, k, V):
+    best = np.argsort(-score, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(best, np.argsort(best // V, axis=1, kind="stable"), 1)
+
+
+def _by_the_sum(parent, word, total, length, *rest):
+    order = np.argsort(-total, axis=1, kind="stable")
+    return tuple(np.take_along_axis(x, order, 1) for x in (parent, word, total, length))
+
+
 STEPS, WITH_ENDS = ("all live", "some have ended", "no penalty", "other sizes"), ("some have ended", "other sizes")
 BEAMS = (
+    Mutant("one more in the penalty", _beam(rank=lambda total, n, alpha: total / ((6 + n) / 6) ** alpha),
+           "The penalty has one word too many: |y| counts the new word already, (5 + |y|) / 6.", "13.4",
+           ("some have ended", "short and long")),
+    Mutant("lengths that grow", _beam(new=lambda n, done: n + 1, ranked_by=lambda n, done: n + ~done),
+           "The ranking is right, and then the lengths of finished sentences grow by a word: they stay as they are.",
+           "13.4", ("some have ended", "short and long", "no penalty")),
+    Mutant("by place", _beam(pick=_by_place),
+           "The k best are right, but they stand in the order of their places: the best comes first, wherever it is "
+           "from.", "13.4", ("some have ended", "short and long")),
+    Mutant("by the sum", _beam(give=_by_the_sum),
+           "The k best are right, but they stand in the order of log p: the penalised score ranks, in the result as "
+           "well.", "13.4", ("some have ended", "short and long")),
     Mutant("the best word of each", _beam(pick=_best_of_each),
            "Every hypothesis keeps its one best word: the k best are chosen among all k·V continuations of a source, "
            "so that a good hypothesis may have several heirs and a bad one none.", "13.4", STEPS),
@@ -2152,6 +2198,8 @@ def _reader(mask="keys", scale=None, split="right", merge="right", maps=None, hi
         seen = {"keys": real[:, None, None], "other": ~real[:, None, None], "first": real[:1, None, None],
                 "queries": (torch.arange(n) < lengths[:, None])[:, None, :, None],
                 "causal": real[:, None, None] & torch.ones(n, m, dtype=torch.bool).tril(),
+                "longest": (torch.arange(m) < lengths.max())[None, None, None],
+                "shortest": (torch.arange(m) < lengths.min())[None, None, None],
                 "triangle": torch.ones(n, m, dtype=torch.bool).tril()}.get(mask)
         if seen is not None:
             S = S * seen if hide == 0 else torch.where(seen, S, torch.tensor(hide, dtype=S.dtype))
@@ -2177,6 +2225,12 @@ def _whole(Y, M, lengths, W_q, W_k, W_v, heads):
 READ = ("values", "gradients", "no padding", "other sizes")
 HIDDEN = ("values", "gradients", "other sizes")
 READERS = (
+    *(Mutant(f"the mask of the {name}", _reader(mask=name),
+             f"All sentences get the mask of the {name}: each row of the batch has a length of its own.", "13.3",
+             HIDDEN) for name in ("longest", "shortest")),
+    Mutant("heads cut in one way and joined in another", _reader(split="interleaved"),
+           "The columns are cut into heads in one way and put together in another: head 0 has the first d / heads "
+           "columns, on both sides.", "13.3", READ),
     Mutant("mask on the queries", _reader(mask="queries"),
            "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.3",
            HIDDEN),
@@ -2339,6 +2393,22 @@ def _beta(slope_P=None, slope_R=None, even=None, b=lambda beta: beta * beta):
 
 BETA = ("slopes", "equal slopes", "beta below one", "others")
 BETAS = (
+    Mutant("slope by P with the wrong sign", _beta(lambda P, R, s: -(1 + s) * R * R / (s * P + R) ** 2),
+           "The slope by P has the wrong sign: F grows with P.", "13.5", ("slopes", "others")),
+    Mutant("beta once in the slope by R", _beta(
+        slope_R=lambda P, R, s: (1 + s) * math.sqrt(s) * P * P / (s * P + R) ** 2),
+           "The slope by R has β once: the denominator holds β², and so does this slope.", "13.5",
+           ("slopes", "others")),
+    Mutant("beta above, its square below", _beta(
+        lambda P, R, s: (1 + math.sqrt(s)) * R * R / (s * P + R) ** 2,
+        lambda P, R, s: (1 + math.sqrt(s)) * math.sqrt(s) * P * P / (s * P + R) ** 2),
+           "Above the line β stands where β² should.", "13.5", ("slopes", "others")),
+    Mutant("the quotient that was given", lambda P, R, beta: (*_beta()(P, R, beta)[:2], R / P),
+           "This is R / P of the numbers that were given: asked is the quotient at which the two slopes would be "
+           "equal.", "13.5", ("equal slopes", "beta below one")),
+    Mutant("one plus beta squared", _beta(even=lambda beta: 1 + beta * beta),
+           "At R / P = 1 + β² the slopes are not equal: set them equal, R² = β² P².", "13.5",
+           ("equal slopes", "beta below one")),
     Mutant("exchanged", lambda P, R, beta: (*_beta()(P, R, beta)[1::-1], float(beta)),
            "The two slopes have changed places: by P comes first.", "13.5", ("slopes", "others")),
     Mutant("recall and precision exchanged", lambda P, R, beta: (*_beta()(R, P, beta)[:2][::-1], 1 / beta),
