@@ -824,6 +824,33 @@ def test_the_array_whose_axes_do_not_fit_is_named():
         assert "X has 2 axes here, (" in repr(toy_report(answer))
 
 
+@pytest.mark.parametrize(("start", "said"), [("zeros_", "5 / 5 points"), ("ones_", "bias that is not 0")])
+def test_a_merged_bias_that_base_has_not_is_judged_by_its_numbers(start, said):
+    import torch
+
+    def biased(base, r, alpha):
+        module = REFERENCES["14.11"](base, r, alpha)
+
+        def merged():
+            one = type(module).merged(module)
+            if one.bias is None:
+                one.bias = torch.nn.Parameter(getattr(torch.nn.init, start)(torch.empty_like(one.weight[:, 0])))
+            return one
+
+        module.merged = merged
+        return module
+
+    assert said in repr(check("14.11", biased))
+
+
+def test_a_whole_number_is_the_mistake_that_the_same_float_is():
+    def cut_off(R):
+        end, transfer, forgotten = REFERENCES["14.12"](R)
+        return end, min(0, transfer), forgotten
+
+    assert "where later tasks helped, it is positive" in repr(check("14.12", cut_off))
+
+
 def test_words_of_pytorch_are_put_plainly():
     import torch
 

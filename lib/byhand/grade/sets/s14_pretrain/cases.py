@@ -407,7 +407,10 @@ def call_adapted(answer, inputs):
                           f"{tuple(base.weight.shape)}: torch keeps it as (d_out, d_in)")
     if len(b) and one.bias is not None and one.bias.data_ptr() == base.bias.data_ptr():
         raise WrongAnswer("merged shares its bias with base: who changes the one changes the other")
-    bias = torch.zeros(0, dtype=W.dtype) if one.bias is None else one.bias
+    if not len(b) and one.bias is not None and one.bias.any():
+        raise WrongAnswer("merged has a bias that is not 0, and base has none: nn.Linear makes one unless it is told "
+                          "bias=False")
+    bias = torch.zeros(0, dtype=W.dtype) if one.bias is None or not len(b) else one.bias
     return [Y.detach(), Y, *grads, dX, trained, one.weight, bias]
 
 
