@@ -30,6 +30,8 @@ def prepare(app, config):
         config.html_baseurl = config.ogp_site_url = URL
         config.sitemap_url_scheme = "{link}"
         config.ogp_social_cards = {"enable": False}  # else matplotlib draws one picture a page
+        config.ogp_image = "_static/card.png"  # by tools/make_front.py
+        config.ogp_image_alt = "Where a small trained transformer looks while it sorts eight digits"
 
 
 def describe(app, pagename, templatename, context, doctree):
@@ -70,14 +72,20 @@ def tidy(app, pagename, templatename, context, doctree):
         context["body"] = body.replace(' aria-label="Toggle hidden content"', "")  # the words beside it say more
 
 
+# All that `loader` in _config.yml names and what that needs. The files that hold everything have a menu too, 100 kB.
+MATHJAX = ("startup.js", "core.js", "input/tex-full.js", "output/svg.js", "output/svg/fonts/tex.js",
+           "a11y/assistive-mml.js")
+
+
 def finish(app, exception):
-    """Bring MathJax (one file, all of TeX, out of an installed wheel); let GitHub Pages serve `_static`."""
+    """Bring MathJax (all of TeX, out of an installed wheel); let GitHub Pages serve `_static`."""
     if exception or app.builder.format != "html":
         return
-    wheel = next(f for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js")
-    target = Path(app.outdir) / "_static" / "mathjax" / "tex-svg-full.js"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(wheel.locate(), target)
+    wheel = {str(f).partition("/mathjax/")[2]: f for f in files("sphinx-mathjax-offline")}
+    for name in MATHJAX:
+        target = Path(app.outdir) / "_static" / "mathjax" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(wheel[name].locate(), target)
     (Path(app.outdir) / ".nojekyll").touch()
     for name in ("sphinx-thebe.js", "sphinx-thebe.css"):
         (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)

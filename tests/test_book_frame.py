@@ -6,7 +6,7 @@ dates in the footer (html_last_updated_fmt), absolute paths in the configuration
 `align`, which gets a random anchor (notebooks write `align*` with hand-written tags).
 """
 
-import base64
+import gzip
 import html
 import json
 import re
@@ -160,15 +160,7 @@ def test_hours_are_those_of_the_pages():
     assert hours_faults(INDEX.replace("| 1\u00a0+", "| 2\u00a0+"), {n: (60, m) for n, (_, m) in minutes.items()})
 
 
-def test_the_front_page_shows_a_figure_of_the_start_page_and_leads_there():
-    """The picture is a copy; what it is a copy of is run again with its page."""
-    picture = base64.b64encode((BOOK / "figures/start_map.png").read_bytes()).decode()
-    cells = json.loads((BOOK / "start.ipynb").read_text(encoding="utf-8"))["cells"]
-    shown = ["".join(out.get("data", {}).get("image/png", "")).strip()
-             for cell in cells for out in cell.get("outputs", [])]
-    assert picture in shown, "copy the first figure of start.ipynb to book/figures/start_map.png"
-    first, _, _ = INDEX.partition("\n## ")
-    assert re.findall(r"\{button-ref\} (\S+)", first) == ["start", "00_gradcheck"] and "start_map.png" in first
+def test_the_start_page_comes_first():
     assert toc_files(TOC)[:2] == ["book/index", "book/start"]
 
 
@@ -321,6 +313,78 @@ def outside_css(text: str) -> list[str]:
 def test_styles_load_nothing_from_elsewhere():
     assert {str(p): found for p in HTML.rglob("*.css") if (found := outside_css(p.read_text(encoding="utf-8")))} == {}
     assert outside_css('@import "https://a.org/b"; a{background:url(//c.org/d)}') == ["https://a.org/b", "//c.org/d"]
+
+
+# What a page weighs: everything that it loads, as a server compresses it
+
+FRONT, PAGE = 300_000, 1_000_000  # bytes; without the cells that run in the page
+PLAIN_SEARCH = ("searchindex.js", "searchtools.js", "language_data.js")  # loaded only where lunr is not installed
+ASKED = re.compile(r"""url\(["']?([^"')]+\.(?:css|svg|png))["']?\)|@import\s+["']([^"']+)["']""")
+
+
+@cache
+def squeezed(path: Path) -> int:
+    return len(gzip.compress(path.read_bytes(), 6))
+
+
+def loaded(path: Path) -> set[Path]:
+    """The page and the files that it loads, style sheets of style sheets among them; of MathJax all its parts."""
+    found, ahead = {path}, [path.parent / unquote(urlsplit(link).path) for link in parsed(path).loads
+                            if not urlsplit(link).scheme]
+    while ahead:
+        file = ahead.pop().resolve()
+        if file in found or not file.is_file() or "live" in file.relative_to(HTML.resolve()).parts:
+            continue
+        found.add(file)
+        if file.suffix == ".css":
+            ahead += [file.parent / (a or b) for a, b in ASKED.findall(file.read_text(encoding="utf-8"))
+                      if not (a or b).startswith("data:")]
+        if file.parent.name == "mathjax":
+            ahead += list(file.parent.rglob("*.js"))
+    return found
+
+
+def weight(path: Path) -> int:
+    return sum(squeezed(file) for file in loaded(path) if file.name not in PLAIN_SEARCH)
+
+
+def test_pages_are_light():
+    heavy = {name: n for name in toc_files(TOC) if "api" not in name and (n := weight(HTML / f"{name}.html")) > PAGE}
+    assert heavy == {} and weight(HTML / "index.html") < FRONT
+    attention = {file.name for file in loaded(HTML / "book" / "04_attention.html")}
+    assert {"startup.js", "tex-full.js", "tex.js", "course.css", "basic.css", "bootstrap.js"} <= attention
+    assert weight(HTML / "book" / "04_attention.html") > FRONT + squeezed(HTML / "_static/mathjax/input/tex-full.js")
+
+
+def test_maths_is_loaded_where_it_is_shown_and_icons_once():
+    for path in built():
+        page = path.read_text(encoding="utf-8")
+        assert ("mathjax/startup.js" in page) == bool(re.search(r"""class=["'][^"']*\bmath\b""", page)), path
+        assert "fontawesome.js" not in page and "icons.css" in page, path
+    style = (HTML / "_static" / "icons.css").read_text(encoding="utf-8")
+    there = {chr(int(code, 16)) for code in re.findall(r"U\+([0-9a-f]+)", style)}
+    theme = (HTML / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    for icon in "bars magnifying-glass circle-half-stroke sun moon download expand list arrow-up xmark".split():
+        named = re.search(rf"\.fa-{icon}:before[^{{}}]*\{{content:\"\\(f[0-9a-f]{{3}})\"", theme)
+        assert named and chr(int(named[1], 16)) in there, icon
+
+
+def test_next_and_previous_follow_the_table_of_contents():
+    listed = toc_files(TOC)
+    for i, name in enumerate(listed):
+        path = HTML / f"{name}.html"
+        ways = dict(re.findall(r'<a class="(left-prev|right-next)"\s+href="([^"]+)"', path.read_text(encoding="utf-8")))
+        there = {way: str((path.parent / href).resolve().relative_to(HTML.resolve())) for way, href in ways.items()}
+        due = {"left-prev": listed[i - 1:i] if i else [], "right-next": listed[i + 1:i + 2]}
+        assert there == {way: f"{to[0]}.html" for way, to in due.items() if to}, name
+
+
+def test_the_first_address_is_the_front_page():
+    page = (HTML / "index.html").read_text(encoding="utf-8")
+    assert "http-equiv" not in page and 'id="sorter"' in page and 'data-content_root="./"' in page
+    assert parsed(HTML / "index.html").description == parsed(HTML / "book" / "index.html").description
+    assert len(parsed(HTML / "index.html").links) == len(parsed(HTML / "book" / "index.html").links)
+    assert (HTML / "_static" / "card.png").is_file()
 
 
 def dead_links(page: Page, path: Path) -> list[str]:

@@ -20,10 +20,10 @@
   }
   async function mathjax() {
     if (!window.MathJax?.tex2svgPromise) {
-      const waits = document.querySelector('script[src*="tex-svg-full.js"]');
+      const waits = document.querySelector('script[src*="mathjax/startup.js"]');
       if (!waits) {
         window.MathJax = {...window.EQUATIONS_MATHJAX, startup: {typeset: false}};
-        await fetched("mathjax/tex-svg-full.js");
+        await fetched("mathjax/startup.js");
       }
       await window.MathJax.startup.promise;
     }
