@@ -257,7 +257,7 @@ def call_names(answer, inputs):
 # ---------------------------------------------------------------- 12.7
 
 
-def cached(B, G, m, k, v, d, share, padded=True):
+def cached(B, G, m, k, v, d, share, padded=True, large=9.0):
     """A cache of m columns; what stands in padding is large and means nothing."""
 
     def make(rng):
@@ -266,7 +266,7 @@ def cached(B, G, m, k, v, d, share, padded=True):
             start[0], start[1 + rng.permutation(B - 1)[:2]] = rng.integers(2, m - 1), (1, m - 1)
         K, V = rng.normal(size=(B, G, m, k)), rng.normal(size=(B, G, m, v))
         for b in range(B):
-            K[b, :, : start[b]] *= 9.0
+            K[b, :, : start[b]] *= large
             V[b, :, : start[b]] += 7.0
         H = G * share
         weights = {"W_q": (d, H * k), "W_k": (d, G * k), "W_v": (d, G * v), "W_o": (H * v, d)}

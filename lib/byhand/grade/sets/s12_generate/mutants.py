@@ -2223,7 +2223,7 @@ def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=Tr
         S = np.einsum("bhk,bhmk->bhm", Q, used[:, which]) / root
         S = S * (columns < m) if values == "blind" else S
         S = S * seen[:, None] if values == "emptied" else S
-        shown = S if hidden is None else np.where(seen[:, None], S, 0.0 if hidden == "after" else hidden)
+        shown = S - 1e9 * ~seen[:, None] if hidden == "taken off" else S if hidden is None else np.where(seen[:, None], S, 0.0 if hidden == "after" else hidden)
         A = softmax(S) * seen[:, None] if hidden == "after" else softmax(shown)
         A = seen[:, None] / seen.sum(axis=-1)[:, None, None] + 0 * A if add == "even" else A
         A = A * (columns < m) if values == "old" else A
@@ -2251,6 +2251,14 @@ def _not_grown(*inputs):
 
 
 STEPS = (
+    Mutant(
+        "taken off the scores of padding",
+        _one(hidden="taken off"),
+        "A number is taken off the scores of padding, and what stands there may outweigh it: a hidden column needs −∞ "
+        "in the place of its score.",
+        "8.4",
+        ("however large",),
+    ),
     Mutant(
         "place 0",
         _one(place="zero"),

@@ -262,6 +262,8 @@ QUESTIONS = (
             Case("output", cases.cached(3, 2, 5, 4, 6, 9, 4), "what the token brings back", 3, look=("output",)),
             Case("no padding", cases.cached(2, 3, 4, 6, 5, 7, 2, False), "rows of equal length", guards="output",
                  open=True),
+            Case("however large", cases.cached(3, 2, 6, 4, 3, 7, 2, large=1e13), "numbers of 10¹³ in padding",
+                 guards="output", open=True, look=("output",)),
             Case("the first token", cases.cached(4, 2, 0, 6, 3, 5, 1, False), "nothing in the cache yet",
                  guards="cache", open=True),
             Case("other sizes", cases.cached(4, 3, 7, 2, 5, 6, 2), "other sizes", guards="output"),
@@ -270,7 +272,7 @@ QUESTIONS = (
         clauses=(
             ("keys turned already", "cache"),
             ("the first column of each row that is no padding", "output"),
-            ("in padding there may be any numbers, however large", "output"),
+            ("in padding there may be any numbers, however large", "however large"),
             ("Rows may all be equally long", "no padding"),
             ("the cache may still be empty", "the first token"),
         ),

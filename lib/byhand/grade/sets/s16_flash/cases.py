@@ -182,6 +182,9 @@ def _row(rng, kind, r):
         slow = 1.2 if r % 2 else 1.38
         rest = LEAST * np.where(np.arange(r - 1) < r // 2, 0.7, slow) * rng.uniform(0.99, 1.01, size=r - 1)
         first = 1.6 * LEAST
+    if kind == "two speeds, sound":  # with an even number of others, the lower of the middle two is above the peak
+        rest = LEAST * np.where(np.arange(r - 1) < r // 2, 0.8, 1.4) * rng.uniform(0.99, 1.01, size=r - 1)
+        first = 1.2 * LEAST
     if kind == "wide, sound":  # the first is more than three times the shortest, the longest 1.9 times
         rest = LEAST * np.linspace(3.0, 5.7, r - 1)
         first = np.median(rest) * 2.5
@@ -215,7 +218,8 @@ def _row(rng, kind, r):
     return np.array([first, *(rest if kind in ("wide, first", "wide, sound") else rng.permutation(rest))])
 
 
-CLOSE = ("first twice as long", "two speeds, first", "two speeds, fast", "wide, sound", "wide on both sides",
+CLOSE = ("first twice as long", "two speeds, first", "two speeds, fast", "two speeds, sound",
+         "wide, sound", "wide on both sides",
          "one straggler, fast", "one straggler, first", "one straggler, noise",
          "a long straggler, noise", "wide, noise", "wide, first",
          "one fast", "one very fast", "at the peak", "three times", "twice",

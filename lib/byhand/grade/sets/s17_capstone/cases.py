@@ -69,6 +69,8 @@ def lion(n, d, decay):
         g = -m * rng.choice([0.5, 4.0, 8.5, 8.7, 9.4, 12.0], size=(n, d))
         g[0, :3], g[1, :3] = (-8.6, -8.6, -0.05) * m[0, :3], (-4.0, -0.5, -12.0) * m[1, :3]
         m[1, 0], g[1, 0] = 0.05, -0.2  # so small that the sign of g in place of g would turn the direction
+        if n > 2:
+            m[-1, -1] = g[-1, -1] = 0  # has no sign, and nowhere to go
         return {"theta": rng.normal(size=(n, d)), "g": g, "m": m, "lr": 0.03, "decay": decay}
 
     return make

@@ -1234,6 +1234,13 @@ LIONS = (
         ("what is remembered", "with decay", "other sizes"),
     ),
     Mutant(
+        "a sign for zero",
+        _lion(sign=lambda u: np.where(u >= 0, 1.0, -1.0)),
+        "A weight without gradient and without memory moves: the sign of 0 is 0.",
+        "17.5",
+        ("with decay", "other sizes"),
+    ),
+    Mutant(
         "no sign",
         _lion(sign=lambda u: u),
         "There is no sign: every entry of a step of Lion is as large as every other.",
@@ -1956,7 +1963,7 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                 g = x.T @ (P - Q)
                 rows = max(len(z), 1)
                 share = {"sum": N, "means": rows * parts, "means added": rows, "sums": 1, "sums of parts": parts,
-                         "own": rows, "floors": len(z) * N / max(N // parts, 1), "entries": N * W.shape[1],
+                         "own": rows, "first": -(-N // parts) * parts, "floors": len(z) * N / max(N // parts, 1), "entries": N * W.shape[1],
                          "shared and parts": N / parts, "squares": N * N / rows}
                 share = max(share[how], 1e-300)
                 if within == "kept":
@@ -2006,6 +2013,28 @@ STEPPED = (
         "set them to zero once a step.",
         "11.8",
         PARTED,
+    ),
+    Mutant(
+        "the rest dropped",
+        _steps(trim=True),
+        "Only N // parts rows of each part are read: where they do not come out even, some rows never count.",
+        "17.5",
+        UNEVEN,
+    ),
+    Mutant(
+        "rows behind the last whole part dropped",
+        _steps(rest=False),
+        "Parts of N // parts rows do not reach the end where they do not come out even: the last rows never count.",
+        "17.5",
+        UNEVEN,
+    ),
+    Mutant(
+        "the first part for all",
+        _steps("first"),
+        "The sum is divided by the number of parts times the rows of the first one. Where parts differ that is more "
+        "than there are rows: divide by all of them, len(y).",
+        "11.8",
+        UNEVEN,
     ),
     Mutant(
         "longer parts cut",
