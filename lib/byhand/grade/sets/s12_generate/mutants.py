@@ -2223,7 +2223,8 @@ def _one(place="row", turns="qk", sees="row", groups="blocks", scale="k", own=Tr
         S = np.einsum("bhk,bhmk->bhm", Q, used[:, which]) / root
         S = S * (columns < m) if values == "blind" else S
         S = S * seen[:, None] if values == "emptied" else S
-        shown = S - 1e9 * ~seen[:, None] if hidden == "taken off" else S if hidden is None else np.where(seen[:, None], S, 0.0 if hidden == "after" else hidden)
+        shown = S if hidden is None else S - 1e9 * ~seen[:, None] if hidden == "taken off" else np.where(
+            seen[:, None], S, 0.0 if hidden == "after" else hidden)
         A = softmax(S) * seen[:, None] if hidden == "after" else softmax(shown)
         A = seen[:, None] / seen.sum(axis=-1)[:, None, None] + 0 * A if add == "even" else A
         A = A * (columns < m) if values == "old" else A

@@ -1963,7 +1963,8 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                 g = x.T @ (P - Q)
                 rows = max(len(z), 1)
                 share = {"sum": N, "means": rows * parts, "means added": rows, "sums": 1, "sums of parts": parts,
-                         "own": rows, "first": -(-N // parts) * parts, "floors": len(z) * N / max(N // parts, 1), "entries": N * W.shape[1],
+                         "own": rows, "first": -(-N // parts) * parts, "floors": len(z) * N / max(N // parts, 1),
+                         "entries": N * W.shape[1],
                          "shared and parts": N / parts, "squares": N * N / rows}
                 share = max(share[how], 1e-300)
                 if within == "kept":
