@@ -151,6 +151,8 @@ def test_what_is_folded_is_not_counted():
     append(nb, 7, "\n\none more $a + b$ word")
     add(nb, "f(1)\n\nf(2)")
     assert (rules.words(nb), rules.lines(nb)) == (before[0] + 4, before[1] + 2)
+    nb.cells[0].source += " [Ba et al. (2016)](references.bib#ba2016) and [a link](04.ipynb)"
+    assert rules.words(nb) == before[0] + 4 + 4  # a citation is one word, another link what it says
 
 
 def test_the_first_chapter_is_shorter():
