@@ -16,6 +16,7 @@ import random
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from dataclasses import asdict
@@ -26,6 +27,7 @@ from byhand.data import random_windows
 from byhand.init import init_model
 from byhand.io.checkpoint import checkpoints, load_checkpoint
 from byhand.tree import flatten
+from tqdm import tqdm
 
 STEPS, EVERY, SEED = 120, 3, 5
 CONFIG = ModelConfig("decoder", 20, 16, 2, 1, n_max=8, p=0.1)
@@ -112,7 +114,9 @@ def main() -> dict:
     a = parser.parse_args()
     seed = random.randrange(2**32) if a.seed is None else a.seed
     rng, train = random.Random(seed), {"np": train_np, "pt": train_pt}[a.half]
+    tqdm.monitor_interval = 0  # no thread of tqdm, which might hold its lock while this process forks
     train(None)  # what is imported or set up at the first step is there before anything forks
+    assert threading.active_count() == 1, "a thread is there before the first fork"
     if a.fault:
         break_resuming(a.fault)
     counts = {"half": a.half, "seed": seed, "kills": 0, "kills after a save": 0, "runs": 0}
