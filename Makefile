@@ -7,6 +7,7 @@ JOBS ?= 2
 
 export BOOK_URL ?=
 export BOOK_REPOSITORY ?=
+ADDRESSES = $(BOOK_URL) $(BOOK_REPOSITORY) $(BOOK_BRANCH) $(BOOK_HUB)
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -100,7 +101,7 @@ clean:  ## remove what was built and cached; .venv stays
 # The addresses are in the pages: with other ones, they are built anew.
 _build/.url: FORCE
 	@mkdir -p _build
-	@echo "$(BOOK_URL) $(BOOK_REPOSITORY)" | cmp -s - $@ || echo "$(BOOK_URL) $(BOOK_REPOSITORY)" > $@
+	@echo "$(ADDRESSES)" | cmp -s - $@ || echo "$(ADDRESSES)" > $@
 
 .PHONY: FORCE
 FORCE:

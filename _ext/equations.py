@@ -10,6 +10,7 @@ import re
 from html import escape
 from pathlib import Path
 
+from course_ext import put
 from docutils import nodes
 from sphinx.util import logging
 
@@ -130,8 +131,7 @@ def link_text(app, doctree, docname):
                     nodes.reference("", found[0], internal=True, refuri=uri(app, docname, found[1]), classes=["eq"])]
             end = found.end()
         if new:
-            at = next(k for k, child in enumerate(text.parent.children) if child is text)
-            text.parent[at:at + 1] = [*new, nodes.Text(plain[end:])]
+            put(text, *new, nodes.Text(plain[end:]))
 
 
 CODE = re.compile(r"(<pre>(?:<span></span>)?)(.*?)(</pre>)", flags=re.S)

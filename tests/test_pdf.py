@@ -1,8 +1,8 @@
 """The book as one PDF: each printed page is in its place, and each link leads where it led."""
 
-import importlib.util
 from pathlib import Path
 
+import make_pdf
 import pytest
 from browser import browser, serve
 
@@ -21,21 +21,13 @@ PAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def make_pdf():
-    spec = importlib.util.spec_from_file_location("make_pdf", ROOT / "tools" / "make_pdf.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_pages_in_reading_order(make_pdf):
+def test_pages_in_reading_order():
     toc = {"root": "i", "parts": [{"chapters": [{"file": "a", "sections": [{"file": "a/1"}]}, {"file": "b"}]}]}
     assert make_pdf.pages_of(toc) == ["i", "a", "a/1", "b"]
 
 
 @pytest.mark.browser
-def test_joined_pages(make_pdf, tmp_path):
+def test_joined_pages(tmp_path):
     from pypdf import PdfReader
 
     for name, text in PAGES.items():

@@ -1,10 +1,10 @@
 """Search: what a learner types finds the section that answers it, over http and from a folder, without a network."""
 
-import importlib.util
 import re
 import sys
 from pathlib import Path
 
+import course_search
 import pytest
 import yaml
 from browser import accessibility, browser, faults, serve, visit, visitor
@@ -192,30 +192,22 @@ def test_a_book_without_its_index_says_so(chrome, served):
 
 # The index, without a browser
 
-@pytest.fixture(scope="module")
-def course_search():
-    spec = importlib.util.spec_from_file_location("course_search", ROOT / "_ext" / "course_search.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 SAME = ["LayerNorm, β₂ and ÉCOLE", "Why √d_k? QKᵀ", "d_model=512", "σ ς ϵ ﬁ ½ x²", "", "  - – — "]
 
 
-def test_plain_text(course_search):
+def test_plain_text():
     assert [course_search.plain(text) for text in SAME] == [
         "layernorm beta 2 and ecole", "why sqrt d k qkt", "d model 512", "sigma sigma epsilon fi 1 2 x2", "", ""]
 
 
 @pytest.mark.browser
-def test_page_and_index_mean_the_same_by_plain(chrome, served, course_search):
+def test_page_and_index_mean_the_same_by_plain(chrome, served):
     with visitor(chrome, served) as page:
         visit(page, f"{served}/search.html")
         assert [page.evaluate("courseSearch.plain", text) for text in SAME] == [course_search.plain(t) for t in SAME]
 
 
-def test_a_formula_is_read_as_text(course_search):
+def test_a_formula_is_read_as_text():
     assert course_search.formula(r"\sqrt{d_k}") == "√d_k"
     assert course_search.formula(r"\frac{1}{\sqrt{d_k}}") == "1/√d_k"
     assert course_search.formula(r"\operatorname{softmax}(S)") == "softmax(S)"
@@ -226,7 +218,7 @@ def section(title, *children):
     return found
 
 
-def test_results_of_a_page(course_search):
+def test_results_of_a_page():
     code = nodes.container("", nodes.literal_block("", "def rope(x):\n    return x  # secret"), nb_element="cell_code")
     words = nodes.paragraph("", "", nodes.Text("Scores over "), nodes.math("", r"\sqrt{d}"), nodes.Text(", said "),
                             addnodes.pending_xref("", nodes.Text("key2017"), refdomain="cite"), nodes.Text("they."))
@@ -246,7 +238,7 @@ def test_results_of_a_page(course_search):
     assert course_search.results(page, "book/exercises/04_attention")[1]["factor"] < found[1]["factor"]
 
 
-def test_terms_and_names_are_results_of_their_own(course_search):
+def test_terms_and_names_are_results_of_their_own():
     term = nodes.term("", "logit", ids=["term-logit"])
     item = nodes.definition_list_item("", term, nodes.definition("", nodes.paragraph("", "A score.")))
     head = addnodes.desc_signature("", "softmax(x)", ids=["byhand.np.softmax.softmax"])
@@ -275,7 +267,7 @@ def test_words_of_the_search_are_sound():
     assert words_faults(bad, sections) == ["no section 4.99", "twice: rotary"]
 
 
-def test_without_its_packages_the_book_says_so(course_search, monkeypatch, caplog):
+def test_without_its_packages_the_book_says_so(monkeypatch, caplog):
     monkeypatch.setattr(course_search, "NEEDS", ("json", "not_installed_anywhere"))
     monkeypatch.setitem(sys.modules, "course_search", course_search)
     said = []
