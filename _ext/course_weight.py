@@ -41,23 +41,29 @@ def glyphs(css, used):
     return sorted(own.union(*(named.get(name, set()) for name in used)))
 
 
-def icon_face(ttf, characters):
-    """A style sheet with these characters of the icon font, inside itself: a page opened from a disk may load no font.
-    It stands after the theme's, whose whole font is fetched only for a character that is not here."""
+def font(ttf, characters):
+    """A font with these characters alone, as base64 of WOFF: inside a style sheet, since a page opened from a disk may
+    load no font."""
     from fontTools import subset
 
     logging.getLogger("fontTools").setLevel(logging.WARNING)
 
     options = subset.Options(layout_features=[], notdef_outline=True, name_IDs=[], hinting=False, drop_tables=["FFTM"])
     options.flavor = "woff"
-    font = subset.load_font(str(ttf), options)
+    cut_from = subset.load_font(str(ttf), options)
     cut = subset.Subsetter(options)
     cut.populate(unicodes=[ord(c) for c in characters])
-    cut.subset(font)
+    cut.subset(cut_from)
     out = io.BytesIO()
-    font.flavor = "woff"
-    font.save(out)
-    data, ranges = base64.b64encode(out.getvalue()).decode(), ",".join(f"U+{ord(c):x}" for c in characters)
+    cut_from.flavor = "woff"
+    cut_from.save(out)
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def icon_face(ttf, characters):
+    """A style sheet with these characters of the icon font, inside itself.
+    It stands after the theme's, whose whole font is fetched only for a character that is not here."""
+    data, ranges = font(ttf, characters), ",".join(f"U+{ord(c):x}" for c in characters)
     return ("/* Written by course_weight.py: the icons that this book uses, of Font Awesome Free 6 (SIL OFL 1.1). */\n"
             f'@font-face{{font-family:"{FACE}";font-style:normal;font-weight:900;font-display:block;'
             f"unicode-range:{ranges};src:url(data:font/woff;base64,{data}) format(\"woff\")}}\n")

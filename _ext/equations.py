@@ -179,6 +179,8 @@ def link_code(app, pagename, templatename, context, doctree):
     context["body"] = body = CODE.sub(block, body)
     if re.search(r'class="eq[ "]', body) or re.search(r'<(?:div|span)[^>]* id="eq-\d', body):
         app.builder.add_js_file("equations.js", defer="defer")
+    if '<span class="eq-line"' in body:
+        app.builder.add_js_file("symbols.js", defer="defer")
 
 
 def write_formulas(app, exception):

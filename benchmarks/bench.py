@@ -14,7 +14,7 @@ import sys
 from common import CLOCKS, HERE, RESULTS, table
 from history import busy, name_of, verdict
 
-TIMED = ("train_step", "flash", "roofline", "torch_block", "decode", "pretrained_speed")  # with turns
+TIMED = ("train_step", "flash", "roofline", "torch_block", "decode", "pretrained_speed", "quantised")  # with turns
 OTHERS = ("loops", "checks", "check_latency", "grading", "gpu")
 
 

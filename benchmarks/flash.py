@@ -5,6 +5,14 @@
 One head a thread, d 64, float32. A thread of ours takes a head, with BLAS on one thread; torch shares out as it likes.
 The limit: the matrix products of the same tiles and nothing else. No program that leaves them to the same BLAS can be
 faster, so the ratio of ours to the limit says what the exponentials, the sums and the bookkeeping cost.
+
+What was tried to bring it down, on an AMD EPYC with the kernels that BLAS chooses there and with those for AVX2:
+- all buffers made once, and the output accumulated in its place: no gain beyond the noise;
+- tiles of 128 are a seventh slower, of 256 and 1,024 as fast: 512 stays;
+- a column of ones in V, so that one product sums the rows too: dearer than the sum that it saves;
+- exp in place of exp2: a tenth slower with the chosen kernels, a tenth faster with those for AVX2;
+- tiles that lie (query, key): the products themselves lose 4 to 9 %, ours as much, so the ratio stays. Not done.
+What is left above the products is the exponential: it alone takes a sixth of their time or more.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +23,7 @@ from byhand.np._memory import keep_memory
 from byhand.np.attention import attention_backward, attention_forward
 from byhand.np.flash import flash_attention_backward, flash_attention_forward
 from common import compare, interleave, machine, numpy_peak, serve, share_of_peak, show, torch_peak
-from options import extra_memory, parse, range_of, record
+from options import extra_memory, parse, range_of, record, traced_memory
 
 D, BLOCK = 64, 512
 NAMES = {"tiled": "NumPy, tiles", "great": "NumPy, tiles, scores that need a maximum",
@@ -107,7 +115,7 @@ def work(name, threads):
     extra = extra_memory(call)
     if program == "torch":
         return serve(lambda: call()[0, 0, -1, 0], peak, extra=extra)
-    return serve(lambda: call()[0][-1, 0], peak, extra=extra)
+    return serve(lambda: call()[0][-1, 0], peak, extra=extra, traced=traced_memory(call))
 
 
 def flops(heads, n, causal, backward):
@@ -134,16 +142,19 @@ def main():
             row = {"program": NAMES[program], "n": n, "causal": causal, "backward": backward,
                    "ms": compare(table, name), "to_torch": compare(table, name, base),
                    "to_limit": compare(table, name, f"limit {kind}"), "extra_MB": ready[name]["extra"],
+                   "traced_MB": ready[name].get("traced"),
                    "share_of_peak": share_of_peak(table, name, flops(args.threads, n, causal, backward))}
             rows.append(row)
             shown.append([f"{kind.replace('backward', 'forward and backward')}: {row['program']}",
                           f"{row['ms']['median']:.0f}", range_of(row["to_torch"]), range_of(row["to_limit"]),
                           f"{row['to_limit']['best']:.2f}",
-                          "–" if row["extra_MB"] is None else f"{row['extra_MB']:.1f}", f"{row['share_of_peak']:.0%}"])
+                          *("–" if row[x] is None else f"{row[x]:.1f}" for x in ("extra_MB", "traced_MB")),
+                          f"{row['share_of_peak']:.0%}"])
     facts = machine(args.threads, args.clock)
     show(f"Attention, {args.threads} head(s), d 64", facts,
-         ["", "ms", "÷ torch", "÷ products", "best ÷ products", "extra MB", "of peak"], shown,
-         "÷ torch: median of the rounds (quartiles). Extra MB: resident memory at a call's peak, output included.")
+         ["", "ms", "÷ torch", "÷ products", "best ÷ products", "extra MB", "traced MB", "of peak"], shown,
+         "÷ torch: median of the rounds (quartiles). Extra MB: resident memory at a call's peak, output included; "
+         "traced: what NumPy's arrays hold then, also in pages that the process had before the call.")
     record("flash", facts, args.tiny, d=D, heads=args.threads, block=BLOCK, rows=rows)
 
 

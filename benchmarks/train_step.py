@@ -1,10 +1,13 @@
 """One training step of a small decoder, forward, backward and AdamW: NumPy beside torch on the CPU.
 
     python benchmarks/train_step.py [--seconds 75] [--threads 2] [--clock wall]
+
+Fused loops need Numba, and torch.compile a C++ compiler; without them their rows are left out, and the end says so.
 """
 
 import argparse
 import os
+import shutil
 from importlib.util import find_spec
 
 import numpy as np
@@ -138,6 +141,14 @@ def torch_step(loss, optimizer):
     return step
 
 
+def lacking() -> dict[str, str]:
+    """What this machine lacks, by the program that needs it."""
+    compilers = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "clang++", "c++"]
+    needs = {"fused": ("Numba", find_spec("numba")),
+             "compiled": ("a C++ compiler for torch.compile", any(map(shutil.which, compilers)))}
+    return {name: what for name, (what, there) in needs.items() if not there}
+
+
 def work(name, threads):
     keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     kind = name.split()[0]
@@ -167,8 +178,8 @@ def main():
     if args.worker:
         return work(args.worker, args.threads)
     # Threads of Python have a BLAS of one thread each.
-    absent = [name for name, module in (("fused", "numba"), ("compiled", "torch._inductor")) if not find_spec(module)]
-    workers = {name: {} for name in NAMES if name not in absent + args.without}
+    absent = lacking()
+    workers = {name: {} for name in NAMES if name not in [*absent, *args.without]}
     if "OPENBLAS_CORETYPE" in os.environ:
         workers |= {f"{name} (kernel chosen by BLAS)": {"OPENBLAS_CORETYPE": None}
                     for name in ("plain", "inplace", "fused", "floor") if name in workers}
@@ -192,11 +203,13 @@ def main():
                       f"{row['to_floor']['best']:.2f}", f"{row['share_of_peak']:.0%}"])
     facts = machine(args.threads, args.clock)
     note = (f"{len(table)} rounds. Ratios: median of the rounds (quartiles); floor: the step's matrix products alone, "
-            "with the same kernels and threads. Share of the float32 product peak, taken in the same process and turn.")
+            "with the same kernels and threads. Share of the float32 product peak, taken in the same process and turn."
+            + "".join(f" Left out: {NAMES[name]}; there is no {what.removeprefix('a ')} here." for name, what in
+                      absent.items()))
     show("Training step: decoder, 4 layers, d 128, 4 heads, T 64, batch 32, vocabulary 128", facts,
          ["", "ms", "best", "÷ floor", "÷ ours", "÷ minimal", "best ÷ floor's", "of peak"], shown, note)
     path = write("train_step", facts, shape=vars(CONFIG) | {"batch": BATCH, "T": T, "flops": flops()},
-                 rounds=len(table), rows=rows)
+                 rounds=len(table), left_out=absent, rows=rows)
     print(f"Written to {path.relative_to(path.parents[2])}")
 
 

@@ -156,10 +156,10 @@ FAULTS = {  # wrong ways that a person would write
     "twice": "from byhand.grade.course import store; store.TABLES = store.TABLES.replace("
              "',\\n    UNIQUE (submission, round)', '')\n",
     # the attempt in one transaction, its results in another
-    "half": START + "def keep(self, *row):\n    kept = real(self, *row[:-1], [])\n    import time; time.sleep(1)\n"
+    "half": START + "def keep(self, *row):\n    kept = real(self, *row[:6], [], *row[7:])\n    import time; time.sleep(1)\n"
             "    if kept:\n        last = self.db.execute('SELECT max(id) FROM attempt').fetchone()[0]\n"
             "        self.db.executemany('INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?)', [(last, g.question, g.status, "
-            "g.points, g.max_points, g.text, '[]') for g in row[-1]])\n    return kept\nstore.Store.keep = keep\n",
+            "g.points, g.max_points, g.text, '[]') for g in row[6]])\n    return kept\nstore.Store.keep = keep\n",
     # what is done is written down before it is done
     "late": START + "def waiting(self, number, real=store.Store.waiting):\n    found = real(self, number)\n"
             "    for row in found:\n        real_keep(self, row['id'], number, 'graded', 'sandbox', '', 0.0, [])\n"

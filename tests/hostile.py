@@ -7,14 +7,25 @@ limit of the sandbox.
 """
 
 import contextlib
+import functools
 import json
+import re
 import sys
 import tempfile
 import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
+from unittest import mock
 
-MARK = "/tmp/hostile-scratch"  # made by the test outside the sandbox; nobody else's
+from byhand.grade.course import grading, submission, syscalls
+
+REFUSED = "ot permitted" if syscalls.program() else ""  # by the filter of system calls, where there is one
+MARK = "/tmp/hostile-scratch"  # stands for a folder outside the sandbox, made for each attack, open to everybody
+KEY, QUICK = b"a student's key", 0.15  # of all limits of time
+AT_ONCE = 6  # attacks: most of them wait for a limit of time
 FULL = {"04.1": 3, "04.2": 2, "04.6": 2}
 
 HEAD = "import numpy as np\nfrom byhand.grade import check, hint\n"
@@ -45,6 +56,12 @@ class Attack(NamedTuple):
     due: dict  # points by question
     says: str = ""  # in the text of some question, or in the notes
     suffix: str = ".ipynb"
+
+    @property
+    def patience(self):
+        """Of those that reach a limit of time a little; the others have as much as they need on a busy machine."""
+        waits = self.kind in ("loop", "recursion", "processes") or self.name.startswith("a process left behind")
+        return QUICK if waits else 1.0
 
 
 def notebook(*cells, **extra):
@@ -105,8 +122,14 @@ IN_A = [  # what the first answer does before it computes anything; it loses its
     ("the checker patched, found by its frame", "forgery", "import sys\nf = sys._getframe(1)\nf.f_globals['_collect'] = lambda *a: f.f_globals['Result']('ok', (1, 1))\nreturn np.zeros(2), np.zeros(2)", "FAIL"),
     ("the worker's memory written", "forgery", "import os\nwith open(f'/proc/{os.getppid()}/mem', 'r+b') as memory:\n    memory.seek(4096)\nreturn np.zeros(2), np.zeros(2)", "PermissionError"),
     ("the worker traced", "forgery", "import ctypes, os\nif ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0):\n    raise RuntimeError('not traced')\nreturn np.zeros(2), np.zeros(2)", "not traced"),
+    *((name, "harm", f"import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n{code}\nif ctypes.get_errno() == 1:\n    raise RuntimeError('not permitted')\nraise RuntimeError('it was carried out')", REFUSED) for name, code in (
+        ("a child of its own traced", "import os\nif (child := os.fork()) == 0:\n    os.read(os.pipe()[0], 1)\nlibc.ptrace(0x4206, child, 0, 0)\nos.kill(child, 9)"),
+        ("a key left in the kernel for the next submission", "libc.syscall({'x86_64': 248, 'aarch64': 217}[__import__('os').uname().machine], b'user', b'answers', b'42', 2, -4)"),
+        ("a namespace of its own", "libc.syscall({'x86_64': 56, 'aarch64': 220}[__import__('os').uname().machine], 0x10000011, 0, 0, 0, 0) or __import__('os')._exit(0)"),
+    )),
     ("links to files outside", "harm", f"import os\nfor path in ('{MARK}/keep', '/proc/1/root{MARK}/keep'):\n    os.symlink(path, 'link')\n    try:\n        open('link', 'a').write('x')\n    except OSError:\n        os.remove('link')\nraise RuntimeError('nothing left')", "nothing left"),
     ("too slow", "loop", "import time\nuntil = time.monotonic() + 60\nwhile time.monotonic() < until:\n    np.ones(1000).sum()", "stopped"),
+    ("the worker's limits lowered", "processes", "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NPROC, (0, 0))\nreturn np.zeros(2), np.zeros(2)", REFUSED),
     ("the worker killed", "processes", "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(1)", ""),
 ]
 HONEST = [  # what the first answer does before it is computed, and keeps all points
@@ -161,18 +184,29 @@ TOP = [  # the same before any answer is called, in a statement that one of them
            body(B, "return found"), C, due=without("04.2")) for name, kind, code, _ in IN_A]
 
 
-def told(attack, folder, grade) -> dict:
+def graded_of(folder, data, suffix=".ipynb", **how):
+    path = Path(folder) / f"submission{suffix}"
+    path.write_bytes(data)
+    found = submission.read(path)
+    return found, grading.grade(found, "04", KEY, **{"patience": QUICK} | how) if found.status == "read" else ()
+
+
+def told(attack, folder, grade=graded_of) -> dict:
     """One line of the table: what an attack is due, what it is given, what it harmed, what its writer hears, seconds."""
-    mark, begun, tempfile.tempdir = Path(MARK), time.monotonic(), str(folder)
-    mark.mkdir(exist_ok=True)
-    (mark / "keep").write_text("a file of the course")
-    try:
-        found, graded = grade(folder, attack.data, attack.suffix)
-    finally:
-        tempfile.tempdir = None
-    seconds, mine = time.monotonic() - begun, [g for g in graded if g.question in FULL]
-    left = left_over(folder)
-    whole = [p.name for p in mark.iterdir()] == ["keep"] and (mark / "keep").read_text() == "a file of the course"
+    begun, made = time.monotonic(), functools.partial(tempfile.TemporaryDirectory, dir=folder)
+    with tempfile.TemporaryDirectory(prefix="hostile-") as place, \
+            mock.patch.object(grading, "tempfile", SimpleNamespace(TemporaryDirectory=made)):  # so that it is known again
+        mark = Path(place)
+        mark.chmod(0o777)
+        (mark / "keep").write_text("a file of the course")
+        (mark / "keep").chmod(0o666)
+        found, graded = grade(folder, attack.data.replace(MARK.encode(), place.encode()), attack.suffix,
+                              patience=attack.patience)
+        seconds, mine = time.monotonic() - begun, [g for g in graded if g.question in FULL]
+        until = time.monotonic() + 5
+        while (left := left_over(folder)) and time.monotonic() < until:  # the first of its processes ends last
+            time.sleep(0.05)
+        whole = [p.name for p in mark.iterdir()] == ["keep"] and (mark / "keep").read_text() == "a file of the course"
     harm = [*(["files changed"] if not whole else []), *([f"{len(left)} processes left"] if left else [])]
     lost = next((g.text for g in mine if g.points < g.max_points), "\n".join(found.notes))
     said = next((x.strip() for x in lost.splitlines()[1:] if x.strip() and "FAIL" not in x), lost.strip())
@@ -182,6 +216,22 @@ def told(attack, folder, grade) -> dict:
             "right": {g.question: g.points for g in mine} == (attack.due if graded else {}) and not harm, "says": said}
 
 
+@contextlib.contextmanager
+def told_at_once(attacks, folder, grade=graded_of):
+    """By name, the line of each attack to come: some are graded at a time, each in a folder of its own, those that wait
+    first."""
+    with ProcessPoolExecutor(AT_ONCE, get_context("spawn")) as pool:
+        rows: dict[str, Future] = {}
+        for a in sorted(attacks, key=lambda a: a.patience):
+            own = Path(folder) / f"attack{len(rows)}"
+            own.mkdir()
+            rows[a.name] = pool.submit(told, a, own, grade)
+        try:
+            yield rows
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 def left_over(folder) -> dict[str, str]:
     """Processes that run a job of this folder; others may be grading beside this one."""
     found = {}
@@ -189,7 +239,7 @@ def left_over(folder) -> dict[str, str]:
         if "/job/worker.py" in line:
             with contextlib.suppress(OSError):
                 mounts = Path(f"/proc/{pid}/mountinfo").read_text()
-                if str(folder) in line + mounts:
+                if re.search(rf"{re.escape(str(folder))}[/ ]", line + mounts):
                     found[pid] = line
     return found
 
@@ -204,24 +254,19 @@ def processes() -> dict[str, str]:
 
 def main(words) -> int:
     """`python tests/hostile.py [PART OF A NAME]`: every attack, graded here and now; then an honest one."""
-    from byhand.grade.course import grading, submission
-
-    def grade(folder, data, suffix=".ipynb"):
-        path = Path(folder) / f"submission{suffix}"
-        path.write_bytes(data)
-        found = submission.read(path)
-        return found, grading.grade(found, "04", b"a key", patience=0.3) if found.status == "read" else ()
-
     chosen = [a for a in (*ATTACKS, *TOP) if not words or words[0] in a.name]
     print(f"{'attack':56}  due   given  harm   seconds  what its writer hears")
     bad = 0
+
+    def line(row):
+        print(f"{row['name'][:56]:56}  {row['due']!s:4}  {row['given']!s:5}  {row['harm']:5}  {row['seconds']:7.1f}  "
+              f"{'' if row['right'] else 'WRONG  '}{row['says'][:90]}", flush=True)
+        return not row["right"]
+
     with tempfile.TemporaryDirectory() as folder:
-        honest = attack("an honest one, after all these", "honest", HEAD, A, B, C)
-        for a in (*chosen, honest):
-            row = told(a, folder, grade)
-            bad += not row["right"]
-            print(f"{row['name'][:56]:56}  {row['due']!s:4}  {row['given']!s:5}  {row['harm']:5}  {row['seconds']:7.1f}  "
-                  f"{'' if row['right'] else 'WRONG  '}{row['says'][:90]}", flush=True)
+        with told_at_once(chosen, folder) as rows:
+            bad += sum(line(rows[a.name].result()) for a in chosen)
+        bad += line(told(attack("an honest one, after all these", "honest", HEAD, A, B, C), folder))
     print(f"{len(chosen)} attacks, {bad} not as due")
     return 1 if bad else 0
 

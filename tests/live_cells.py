@@ -1,13 +1,14 @@
 """Run each cell of chapters and problem sets in the browser, as `make live` made them, and say which reach their end.
 
-    python tests/live_cells.py [page…]      # such as 04_attention exercises/04_attention; default: all of them
+    python tests/live_cells.py [--to FILE] [page…]     # such as 04_attention exercises/ex04_attention; default: all
 
-Prints a line a page, then each cell that ended with an error or took longer than the limit.
+Prints a row of a table a page, and each cell that ended with an error or took longer than the limit. In Firefox with
+BOOK_BROWSER=firefox.
 """
 
+import argparse
 import collections
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -54,23 +55,43 @@ def run_page(chrome, site, name, limit=LIMIT):
         return rows, page.found
 
 
+def table(told):
+    """How many cells of each page run, and why the others do not, as Markdown."""
+    lines = ["| page | cells | run | cannot | end with an error, or late | slowest |", "|---|---|---|---|---|---|"]
+    for name, rows in told.items():
+        ran = [row for row in rows if not row["needs"]]
+        good = [row for row in ran if is_good(row)]
+        needs = collections.Counter(row["needs"] for row in rows if row["needs"])
+        needs = ", ".join(f"{n} {words}" for words, n in needs.items())
+        slowest = max((row["seconds"] for row in ran), default=0)
+        lines.append(f"| {name} | {len(rows)} | {len(good)} | {needs} | {len(ran) - len(good)} | {slowest:.0f} s |")
+    return "\n".join(lines) + "\n"
+
+
+def is_good(row):
+    """Whether a cell came to its end, and said something where, and only where, the book has stored something."""
+    said = bool(row["text"].strip()) == bool(row["stored"].strip())
+    return row["status"].startswith("done") and not row["error"] and said
+
+
 def main():
-    html = Path(sys.argv.pop(1).partition("=")[2]) if sys.argv[1:2] and sys.argv[1].startswith("--html=") else HTML
-    told, kept = [], {}
-    with serve(html) as site, browser() as chrome:
-        for name in sys.argv[1:] or pages(html):
-            rows, found = run_page(chrome, site, name)
-            kept[name] = rows
-            needs = collections.Counter(row["needs"] for row in rows if row["needs"])
-            ran = [row for row in rows if not row["needs"]]
-            good = [row for row in ran if row["status"].startswith("done") and not row["error"]]
-            slow = max((row["seconds"] for row in ran), default=0)
-            print(f"{name:30} {len(good):3} of {len(rows):3} cells run; " + ", ".join(
-                f"{n} need {words}" for words, n in needs.items()) + f"; the slowest {slow:.0f} s", flush=True)
-            told += [f"{name} {row['id']}: {row['status']} {row['error']}" for row in ran if row not in good] + found
-    print("\n".join(told))
-    if len(sys.argv) == 1:
-        (html.parent / "live_cells.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pages", nargs="*", help="such as 04_attention; default all")
+    parser.add_argument("--html", type=Path, default=HTML, help="the built book")
+    parser.add_argument("--to", type=Path, help="keep what each cell did, NAME.json, and a table, NAME.md")
+    options = parser.parse_args()
+    told = {}
+    with serve(options.html) as site, browser() as opened:
+        for name in options.pages or pages(options.html):
+            told[name], found = run_page(opened, site, name)
+            print(table({name: told[name]}).splitlines()[-1], flush=True)
+            for row in told[name]:
+                if not row["needs"] and not is_good(row):
+                    print(f"  {row['id']}: {row['status']} {row['error'] or row['text'][:200]}", flush=True)
+            print(*(f"  {text}" for text in found), sep="\n", end="\n" * bool(found), flush=True)
+            if options.to:
+                options.to.with_suffix(".json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+                options.to.with_suffix(".md").write_text(table(told), encoding="utf-8")
 
 
 if __name__ == "__main__":

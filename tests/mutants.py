@@ -7,6 +7,7 @@ passes it; what both halves share, only an invariant can see.
 
 import ast
 import collections
+import contextlib
 import functools
 import inspect
 import os
@@ -14,7 +15,7 @@ import re
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
 import byhand
@@ -45,9 +46,14 @@ def parted(where: str) -> tuple[str, tuple[str, ...]]:
     raise ValueError(f"{where}: no such module")
 
 
+@functools.lru_cache(64)
+def statements(text: str) -> list[ast.stmt]:
+    return ast.parse(text).body
+
+
 def span(where: str, text: str, name: str) -> slice:
     """The lines of a function, a class, a method ("LayerNorm.forward") or what is assigned to a name."""
-    body = ast.parse(text).body
+    body = statements(text)
     for part in name.split("."):
         found = [node for node in body if part in defined(node)]
         if len(found) != 1:
@@ -65,6 +71,7 @@ def defined(node: ast.stmt) -> set[str]:
     return set()
 
 
+@functools.lru_cache(64)  # asked for the reach of an edit, and again for each kind of check
 def edited(where: str, *edits: str) -> str:
     """The module's source after replacing old text by new text, …
 
@@ -91,12 +98,17 @@ def build(where: str, *edits: str) -> ModuleType:
     return made_of(parted(where)[0], edited(where, *edits))
 
 
+@functools.lru_cache(64)
+def compiled(text: str, name: str) -> CodeType:
+    return compile(text, name, "exec", dont_inherit=True)
+
+
 def made_of(place: str, text: str, name: str = "") -> ModuleType:
     module = ModuleType(name or f"byhand.{place}")
     package = (LIBRARY / place.replace(".", "/")).is_dir()
     module.__package__ = f"byhand.{place}" if package else f"byhand.{place}".rpartition(".")[0]
     module.__file__ = f"<mutant of {place}>"
-    exec(compile(text, module.__file__, "exec", dont_inherit=True), vars(module))
+    exec(compiled(text, module.__file__), vars(module))
     for name, value in list(vars(module).items()):
         if isinstance(value, FunctionType) and value.__module__ != module.__name__:
             setattr(module, name, as_written(value))  # what it imports is without them too
@@ -106,16 +118,18 @@ def made_of(place: str, text: str, name: str = "") -> ModuleType:
 @functools.lru_cache(64)
 def dumped(text: str) -> dict[str, str]:
     """The syntax trees of the functions and classes of a module."""
-    return {d.name: ast.dump(d) for d in ast.parse(text).body if hasattr(d, "name")}
+    return {d.name: ast.dump(d) for d in statements(text) if hasattr(d, "name")}
 
 
 @functools.cache
 def as_written(function: FunctionType) -> FunctionType:
     """A function as a reader has it: with the library's own check, without the one that pytest puts inside it."""
-    bare = inspect.unwrap(function)
+    kept = contextlib.__file__  # what @contextmanager makes of a generator
+    bare = inspect.unwrap(function, stop=lambda f: f.__code__.co_filename == kept)
     return checked(bare) if hasattr(function, "__checked__") else bare
 
 
+@functools.cache
 def reached(where: str, *edits: str) -> set[str]:
     """The functions and classes that an edit touches, themselves or through one that they use."""
     before, after = dumped(source(parted(where)[0])), dumped(edited(where, *edits))

@@ -1,7 +1,7 @@
 """The rules that every notebook of the book keeps.
 
 A rule is a function: notebook -> list of complaints, empty when all is well.
-Rules about one page take (nb, name), where name is "04_attention" or "exercises/04_attention".
+Rules about one page take (nb, name), where name is "04_attention" or "exercises/ex04_attention".
 Rules about the whole book take (book, toc): a dict name -> notebook, and the text of _toc.yml.
 test_notebooks.py runs them on every notebook, and shows that each of them fires.
 """
@@ -18,9 +18,11 @@ from run_notebooks import CELL_METADATA, METADATA
 from same_output import NUMBER, ROUNDING
 from same_output import TAG as TOLERANCE
 
-# A picture or an interactive piece above this was stored in full colour or holds more than anyone reads (the largest
-# good one has 30 kB); a page above that takes a slow phone ten seconds. Neither is a reason to leave a picture out.
-MAX_OUTPUT, MAX_PAGE = 100_000, 1_000_000
+# An output above the first holds more than anyone reads, or was stored in full colour. What is not a picture is read
+# and searched, so a page of it has a limit of its own; pictures are stored twice, as drawings and as PNG for a viewer
+# that shows none, and the built page takes one of them (test_book_frame.py weighs that). The largest have 60 kB, 220 kB
+# and 420 kB; neither limit is a reason to leave a picture out.
+MAX_OUTPUT, MAX_TEXT, MAX_PICTURES = 100_000, 300_000, 600_000
 TAG = r"\\tag\{([^}]*)\}"
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ ]*$", re.DOTALL | re.MULTILINE)
 
@@ -121,9 +123,13 @@ def no_empty_cell(nb, name):
 
 def small_enough(nb, name):
     size = len(nbformat.v4.writes(nb).encode())  # nbformat.writes would mend the ids
-    bad = [f"{size} bytes, the limit of a page is {MAX_PAGE}"] if size > MAX_PAGE else []
+    pictures = sum(len(content) for _, cell in code_cells(nb) for mime, content in data(cell)
+                   if mime.startswith("image/"))
+    bad = [f"{what} of {n} bytes, the limit is {most}" for what, n, most in (
+        ("a text", size - pictures, MAX_TEXT), ("pictures", pictures, MAX_PICTURES)) if n > most]
     for i, cell in code_cells(nb):
-        sizes = [len(json.dumps(out, ensure_ascii=False).encode()) for out in cell.outputs]
+        sizes = [len(content.encode()) for _, content in data(cell) if isinstance(content, str)]
+        sizes += [len(json.dumps(out, ensure_ascii=False).encode()) for out in cell.outputs if "data" not in out]
         bad += [f"cell {i}: an output of {s} bytes, the limit is {MAX_OUTPUT}" for s in sizes if s > MAX_OUTPUT]
     return bad
 
@@ -220,6 +226,24 @@ def figures_described(nb, name):
     return bad
 
 
+AS_BY_DAY = re.compile(r"\b(dark|pale|white|black|bright)\w*", re.IGNORECASE)
+
+
+def figures_by_day_and_night(nb, name):
+    """A figure is stored as a drawing, of `house_style`, and as a PNG for who cannot show it; what is said of it also
+    holds on a dark page, where what was pale is dark."""
+    bad = []
+    for i, cell in code_cells(nb):
+        for out in cell.outputs:
+            kinds = {mime for mime in out.get("data", {}) if mime.startswith("image/")}
+            bad += [f"cell {i}: a figure as {sorted(kinds)}, due are PNG and SVG"] if kinds not in (
+                set(), {"image/png", "image/svg+xml"}) else []
+        about = cell.metadata.get("mystnb", {})
+        for said in (about.get("image", {}).get("alt", ""), about.get("figure", {}).get("caption", "")):
+            bad += [f"cell {i}: {found[0]!r} is true of a light page alone" for found in AS_BY_DAY.finditer(said)]
+    return bad
+
+
 def figures_in_numbers(nb, name):
     """nbval does not compare pictures: the number that a figure shows must be printed beside it."""
     bad = []
@@ -278,8 +302,8 @@ CONTINUES = {"workshop": 0, "runs": 11}  # a page that goes on with the sections
 
 
 def chapter_of(name):
-    """4 for "04_attention" and "exercises/04_attention", 0 for "workshop"; None for a page without a number."""
-    found = re.match(r"(?:exercises/)?(\d\d)_", name)
+    """4 for "04_attention" and "exercises/ex04_attention", 0 for "workshop"; None for a page without a number."""
+    found = re.match(r"(?:exercises/ex)?(\d\d)_", name)
     return int(found[1]) if found else CONTINUES.get(name)
 
 
@@ -384,7 +408,7 @@ def listed_in_toc(book, toc):
         return [f for item in node for f in files(item)] if isinstance(node, list) else []
 
     listed = [f.removeprefix("book/").removesuffix(".ipynb") for f in files(yaml.safe_load(toc))]
-    chapters = [f for f in listed if re.match(r"(exercises/)?\d\d_", f)]
+    chapters = [f for f in listed if re.match(r"(exercises/ex)?\d\d_", f)]
     bad = [f"{name} is not in _toc.yml" for name in book if name not in listed]
     bad += [f"_toc.yml lists {f}, which does not exist" for f in chapters if f not in book]
     order = [f for f in chapters if "/" not in f]
@@ -396,7 +420,7 @@ def linked_from_chapter(book, toc):
     for name in book:
         if not name.startswith("exercises/"):
             continue
-        chapter = book.get(name.removeprefix("exercises/"))
+        chapter = book.get(name.removeprefix("exercises/ex"))
         text = "\n".join(cell.source for cell in chapter.cells if cell.cell_type == "markdown") if chapter else ""
         linked = re.search(rf"\]\((?:\./|/book/)?{name}(?:\.ipynb|\.html|\.md)?[)#]|\{{doc\}}`[^`]*{name}", text)
         bad += [] if linked else [f"{name} is not linked from its chapter"]
@@ -414,6 +438,7 @@ PAGE_RULES = [
     no_errors,
     same_everywhere,
     figures_described,
+    figures_by_day_and_night,
     figures_in_numbers,
     nothing_from_outside,
     no_widget_state,

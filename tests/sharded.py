@@ -1,10 +1,11 @@
 """One process of two under torchrun: runs whose parameters are cut over both, and one that goes on after a death.
 
-`torchrun --nproc-per-node=2 tests/sharded.py FOLDER`, twice: the first time the second process kills itself at step 4.
+`processes.two_processes(this file, FOLDER)`, twice: the first time the second process kills itself at step 4.
 FOLDER/N.py.txt are versions of byhand.pt.train, each of which trains for some steps, stops, and goes on; what the first
 process found is written to FOLDER/N.json.
 """
 
+import faulthandler
 import json
 import os
 import signal
@@ -48,6 +49,7 @@ def numbers(found):
 
 
 def main(folder):
+    faulthandler.dump_traceback_later(float(os.environ["LIMIT"]), exit=True)  # as tests/processes.py says
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
 

@@ -55,7 +55,8 @@ def written():
             for path in place.rglob("*.json")}
 
 
-@pytest.mark.parametrize("name", ["flash", "roofline", "torch_block", "decode", "pretrained_speed", "loops"])
+@pytest.mark.parametrize("name", [
+    "flash", "roofline", "torch_block", "decode", "pretrained_speed", "loops", "quantised"])
 def test_small_shapes_run(name):
     before = written()
     printed = ran(f"{name}.py", "--tiny", "--threads", "1")

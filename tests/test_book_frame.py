@@ -79,7 +79,7 @@ def test_every_chapter_has_its_problem_set_below_it():
     assert chapters
     listed = toc_files(TOC)
     for name in chapters:
-        assert listed[listed.index(name) + 1] == name.replace("book/", "book/exercises/")
+        assert listed[listed.index(name) + 1] == name.replace("book/", "book/exercises/ex")
 
 
 # The map on the first page
@@ -148,7 +148,7 @@ def test_map_table_and_contents_agree():
 def stated(chapter: Path) -> tuple[int | None, int]:
     """The minutes that a chapter's first lines give for reading it, if they do; those of its exercises together."""
     reading = re.search(r"\*\*Time:\*\* about (\d+) minutes", markdown(chapter))
-    practice = re.findall(r"\*\d+ points?, about (\d+) minutes", markdown(BOOK / "exercises" / chapter.name))
+    practice = re.findall(r"\*\d+ points?, about (\d+) minutes", markdown(BOOK / "exercises" / f"ex{chapter.name}"))
     return reading and int(reading[1]), sum(map(int, practice))
 
 

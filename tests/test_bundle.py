@@ -18,7 +18,7 @@ from byhand.grade.course.leaks import _code, leaks
 from byhand.grade.judge import finish
 from byhand.grade.model import make_inputs
 from byhand.grade.run import run
-from byhand.grade.sets import SETS, questions_of, references_of
+from byhand.grade.sets import SETS, notebook_of, questions_of, references_of
 from proofs import as_shipped
 
 CHOSEN = ["00", "04"]  # one that lets answers use the library, and one that does not
@@ -119,7 +119,7 @@ def test_the_notebooks_run_from_top_to_bottom(folder):
     import nbformat
     from nbclient import NotebookClient
 
-    name = f"{SETS['04'][1:]}.ipynb"
+    name = notebook_of("04")
     notebook = nbformat.read(folder / name, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)
     notebook.cells.insert(0, nbformat.v4.new_code_cell("import os\nos.environ['BYHAND_PROGRESS'] = ''\nimport byhand\nbyhand.__file__"))
@@ -136,7 +136,7 @@ def test_the_notebooks_run_from_top_to_bottom(folder):
 
 def test_links_lead_somewhere(files):
     with_book = bundle.files_of(["04"], "https://example.org/book/")
-    text, plain = (f["04_attention.ipynb"].decode() for f in (with_book, files))
+    text, plain = (f["ex04_attention.ipynb"].decode() for f in (with_book, files))
     assert "](https://example.org/book/04_attention.html)" in text and "](../" not in text + plain
     assert "chapter 4" in plain and "example.org" not in plain
 
@@ -151,7 +151,7 @@ def test_a_zip_is_the_same_each_time_and_a_folder_must_be_empty(files, folder, t
 
 def test_the_command(tmp_path, capsys):
     assert cli.main(["bundle", "01", "--out", str(tmp_path / "w")]) == 0
-    assert "files in" in capsys.readouterr().out and (tmp_path / "w" / "01_recurrent.ipynb").is_file()
+    assert "files in" in capsys.readouterr().out and (tmp_path / "w" / "ex01_recurrent.ipynb").is_file()
     assert cli.main(["bundle", "01", "--out", str(tmp_path)]) == cli.WRONG and "--out is" in capsys.readouterr().err
 
 
@@ -293,7 +293,7 @@ def test_a_package_that_leaks_is_not_written(monkeypatch):
         return json.dumps(notebook).encode()
 
     monkeypatch.setattr(bundle, "_notebook", careless)
-    with pytest.raises(ValueError, match="would give answers away: 04_attention.ipynb"):
+    with pytest.raises(ValueError, match="would give answers away: ex04_attention.ipynb"):
         bundle.files_of(["04"])
 
 

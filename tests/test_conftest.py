@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import byhand.np.attention
 import byhand.pt.attention
@@ -103,7 +104,7 @@ def test_a_worker_runs_a_file_a_notebook_the_proofs_of_a_stem_as_a_whole(request
     together = request.config.pluginmanager.get_plugin(str(ROOT / "conftest.py")).together
     for first, *rest in (
         ("tests/test_tree.py::test_tree[a]", "tests/test_tree.py::test_other"),
-        ("book/exercises/06_norm::ipynb::Cell 1", "book/exercises/06_norm::ipynb::Cell 22"),
+        ("book/exercises/ex06_norm::ipynb::Cell 1", "book/exercises/ex06_norm::ipynb::Cell 22"),
         ("tests/test_proofs.py::test_slope[norm.layer_norm]", "tests/test_proofs.py::test_invariant[pt.norm.refused]",
          "tests/test_proofs.py::test_wrong_version[np.norm.rms_norm_forward + rms_norm_backward: a story: of norms]",
          "tests/test_proofs.py::test_every_check_catches_a_wrong_version[norm]"),
@@ -181,3 +182,13 @@ def test_only_a_skipped_page_fails_where_a_browser_is_promised(marks, promised, 
     run = subprocess.run(ask, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"CI": promised})
     assert run.returncode == code, run.stdout + run.stderr
     assert "1 passed, 1 skipped" in run.stdout
+
+
+def test_a_whole_file_that_is_skipped_is_no_missing_browser(request):
+    """Its report has no marks, as where Triton is not installed; that of a page's test has."""
+    module = request.config.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    whole = pytest.CollectReport("tests/test_kernels.py", "skipped", ("tests/test_kernels.py", 23, "Skipped"), [])
+    page = SimpleNamespace(keywords={"browser": 1})
+    reporter = SimpleNamespace(stats={"skipped": [whole, page]})
+    config = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda name: reporter))
+    assert len(module.not_proved_in_a_browser(config)) == 1

@@ -12,25 +12,26 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import hostile
 import pytest
-from byhand.grade.course import batch, cli, doctor, export, feedback, grading, inputs, sandbox, submission
+from byhand.grade.course import batch, cli, doctor, export, feedback, grading, inputs, sandbox, submission, syscalls
 from byhand.grade.course.collect import collect
 from byhand.grade.course.store import Store
 from byhand.grade.model import make_inputs
 from byhand.grade.sets import SETS, questions_of
-from hostile import ATTACKS, FULL, HEAD, TOP, A, B, C, body, notebook, told
+from hostile import ATTACKS, FULL, HEAD, KEY, QUICK, TOP, A, B, C, body, graded_of, left_over, notebook
 from proofs import as_shipped
 
 HAS_SANDBOX = shutil.which("bwrap") and shutil.which("prlimit")
 confined = pytest.mark.skipif(not HAS_SANDBOX and not os.environ.get("CI"),
                               reason="NO SUBMISSION CAN BE GRADED HERE: bubblewrap is missing")
-KEY, QUICK = b"a student's key", 0.15  # of all limits of time
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,22 +44,49 @@ def points_of(graded):
     return {g.question: g.points for g in graded if g.question in FULL}
 
 
-def graded_of(folder, data, suffix=".ipynb", **how):
-    path = Path(folder) / f"submission{suffix}"
-    path.write_bytes(data)
-    found = submission.read(path)
-    return found, grading.grade(found, "04", KEY, **{"patience": QUICK} | how) if found.status == "read" else ()
-
-
 # Hostile submissions
+
+
+@pytest.fixture(scope="module")
+def rows(request, tmp_path_factory):
+    """What becomes of the attacks that are tried in this run."""
+    with hostile.told_at_once(asked(request), tmp_path_factory.mktemp("attacks")) as rows:
+        yield rows
+
+
+def asked(request):
+    """The attacks of a module's tests, of those that this run has chosen."""
+    here = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    return [item.callspec.params["attack"] for item in here if "attack" in item.callspec.params]
 
 
 @confined
 @pytest.mark.parametrize("attack", [*ATTACKS, *TOP], ids=lambda a: a.name)
-def test_an_attack_gets_what_it_is_due(attack, tmp_path):
+def test_an_attack_gets_what_it_is_due(attack, rows):
     """Its untouched questions keep their points, it harms nothing, and leaves no process behind."""
-    row = told(attack, tmp_path, graded_of)
+    row = rows[attack.name].result()
     assert row["right"] and attack.says in row["text"], row
+
+
+@confined
+def test_harm_outside_is_seen(tmp_path, monkeypatch):
+    """In a sandbox to which the machine's folder for files of a moment is open."""
+    real, open_ = sandbox.command, tempfile.gettempdir()
+    monkeypatch.setattr(sandbox, "command", lambda *a: [x for w in real(*a) for x in (["--bind", open_, open_, w] if w == "--proc" else [w])])
+    for name in ("files of the course deleted", "a start-up file planted", "the grades edited"):
+        assert hostile.told(next(a for a in ATTACKS if a.name == name), tmp_path)["harm"] == "files changed", name
+
+
+def test_what_is_left_over_is_found_by_its_folder(tmp_path):
+    """And not in that of another attack whose name begins alike."""
+    child = subprocess.Popen([sys.executable, "-c", "print('here', flush=True), input()", f"{tmp_path}/attack12/grade-x/job/worker.py"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.readline()
+        assert [len(left_over(tmp_path / name)) for name in ("attack12", "attack1", "attack121")] == [1, 0, 0]
+    finally:
+        child.communicate(b"\n")
+    assert not left_over(tmp_path / "attack12")
 
 
 def test_the_attacks_are_many_and_of_every_kind():
@@ -122,6 +150,44 @@ def test_a_looser_sandbox_is_found(loosened, seen, monkeypatch):
     assert any(seen in what for what in bad), bad
 
 
+@confined
+@pytest.mark.parametrize("name", ["ptrace", "keyctl", "unshare", "io_uring_setup"])
+def test_a_hole_in_the_filter_is_found(name, monkeypatch):
+    """One call less is refused, and the doctor names it; with the whole filter it finds none."""
+    if not syscalls.program():
+        return
+    assert doctor.CALLS not in doctor.left_open("sandbox")
+    every = syscalls.numbers()
+    monkeypatch.setattr(syscalls, "numbers", lambda: {k: v for k, v in every.items() if k != name})
+    holed = syscalls.program.__wrapped__()
+    monkeypatch.setattr(syscalls, "numbers", lambda: every)
+    monkeypatch.setattr(syscalls, "program", lambda: holed)
+    found = {f.what: f for f in doctor.probe("sandbox", brief=True)}
+    assert found[doctor.CALLS].text == name and found[doctor.CALLS].promised and not found[doctor.CALLS].ok
+
+
+@confined
+def test_without_a_filter_the_sandbox_still_holds(monkeypatch, capsys):
+    """The doctor says that it is missing, in one line, and grading goes on."""
+    monkeypatch.setattr(syscalls, "_library", lambda: None)
+    for made in (syscalls.program, syscalls.numbers):
+        monkeypatch.setattr(syscalls, made.__name__, made.__wrapped__)
+    doctor.prove("sandbox")
+    assert cli.main(["doctor"]) == cli.GOOD
+    said = capsys.readouterr().out
+    assert f"open    {doctor.CALLS}: ptrace" in said and "install the package libseccomp2" in said and "OPEN" not in said
+
+
+def test_the_filter_refuses_what_it_should():
+    """At least these, and no namespace by clone; by the words of libseccomp itself."""
+    if not syscalls.program():
+        return
+    assert syscalls.numbers().keys() >= set(
+        "ptrace process_vm_readv process_vm_writev mount umount2 pivot_root unshare setns keyctl add_key request_key bpf userfaultfd "
+        "perf_event_open io_uring_setup io_uring_enter io_uring_register kexec_load init_module finit_module delete_module".split())
+    assert not syscalls.numbers().keys() & {"clone", "clone3", "fork", "vfork", "execve", "setresuid", "prlimit64", "prctl"}
+
+
 def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch, capsys):
     """Neither here nor by the command: no row is written, and the words say what to install."""
     monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
@@ -131,7 +197,7 @@ def test_without_a_sandbox_nothing_is_graded(tmp_path, monkeypatch, capsys):
     assert cli.main(["doctor"]) == cli.WRONG and "Nothing may be graded" in capsys.readouterr().out
 
 
-BOMB = "import os, time\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n        n += 1\nexcept OSError:\n    os.write(int(os.environ['RESULT_FD']), b'%d' % n)\ntime.sleep(60)"
+BOMB = "import os, time\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n        n += 1\nexcept OSError:\n    os.write(int(os.environ['RESULT_FD']), b'%d' % n)\nwhile not os.path.exists('/job/stop'):\n    time.sleep(0.02)"
 CHILD = "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nos.write(int(os.environ['RESULT_FD']), b'ok')"
 
 
@@ -147,12 +213,15 @@ def test_who_is_graded_at_the_same_time_loses_nothing(tmp_path):
     """The limit of processes counts those of one user, in whatever sandbox: each has a user of its own."""
     tmp_path.chmod(0o755)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        [f.result() for f in [pool.submit(time.sleep, 0.5) for _ in range(2)]]  # both have started
-        bomb = pool.submit(ran, tmp_path / "bomb", BOMB, 20)
-        time.sleep(5)
+        bomb = pool.submit(ran, tmp_path / "bomb", BOMB, 60)
+        until = time.monotonic() + 60
+        while len(left_over(tmp_path / "bomb")) < 50 and time.monotonic() < until:
+            time.sleep(0.1)
         honest = [pool.submit(ran, tmp_path / f"honest{i}", CHILD, 60) for i in range(3)]
         assert [h.result() for h in honest] == [b"ok"] * 3
-        assert not bomb.done() and 50 < int(bomb.result()) < 64
+        assert not bomb.done() and len(left_over(tmp_path / "bomb")) > 50
+        (tmp_path / "bomb" / "stop").touch()  # it sees its folder, as it is now
+        assert 50 < int(bomb.result()) < 64
 
 
 @confined

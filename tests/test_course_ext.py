@@ -28,7 +28,7 @@ def contents(*entries):
 
 APP = SimpleNamespace(
     env=SimpleNamespace(
-        found_docs={"book/04_attention", "book/05_multihead", "book/index", "book/exercises/04_attention",
+        found_docs={"book/04_attention", "book/05_multihead", "book/index", "book/exercises/ex04_attention",
                     "book/workshop"},
         tocs={"book/04_attention": contents(("4 · Attention", ""), ("4.1 · Scores", "#scores"),
                                              ("4.10 · Words", "#words")),

@@ -268,21 +268,23 @@ def check_store(m, tmp_path):
         s.override("ann", "04.1", 0, "seen again")
         assert [(r.student, r.status, r.points) for r in s.rows(3, ["zoe"])] == [("ann", "graded", 0), ("ben", "waiting", None), ("zoe", "not submitted", None)]
         s.override("ann", "04.1", 2.5, "at last")
+        assert s.moved() == [] and s.revisions() == {}
         number = s.new_round("mended")
-        assert s.keep(1, number, "graded", "sandbox", "", 0.1, [graded_as(3, pictures=({"case": "mask"},))]) and s.last_applied() == 1
+        assert s.keep(1, number, "graded", "sandbox", "", 0.1, [graded_as(3, pictures=({"case": "mask"},))], "a state") and s.last_applied() == 1
         assert s.pictures("ann") == {"04.1": [{"case": "values"}]} and [p["automatic"] for p in s.points()] == [2]
         s.apply(number)
+        assert s.moved() == [("ann", "04.1", 2.5, 2, 3)] and s.revisions() == {"a state": 1}
         assert s.pictures("ann") == {"04.1": [{"case": "mask"}]} and [(p["automatic"], p["given"]) for p in s.points()] == [(3, 2.5)]
         assert s.last_applied() == number and [r.points for r in s.rows(3)][:1] == [2.5]
         assert s.receive("ann", "b", "1" * 64, ".ipynb", b"y") and [(r.status, r.points) for r in s.rows(3)][0] == ("waiting", None)
-        assert s.pictures("ann") == {} and [r["sha256"][0] for r in s.waiting(number)] == ["1", "0"]
+        assert s.revisions() == {} and s.pictures("ann") == {} and [r["sha256"][0] for r in s.waiting(number)] == ["1", "0"]
         s.keep(3, number, "error", "sandbox", "disk full", 0.1, [])
         assert [(r.status, r.points, r.note) for r in s.rows(3)][0] == ("error", None, "disk full")
         assert [r["student"] for r in s.waiting(1)] == ["ann", "ben"] and [r["student"] for r in s.waiting(number)] == ["ben"]
         assert s.receive("ann", "a", "0" * 64, ".ipynb", b"x") and [r.points for r in s.rows(3)][0] == 2.5  # the first one again
         assert not s.receive("ann", "b", "1" * 64, ".ipynb", b"y", counts=False) and [r.points for r in s.rows(3)][0] == 2.5
         assert s.hand_in("ann", "1" * 64) and not s.hand_in("ann", "1" * 64) and s.rows(3)[0].note == "disk full"
-        for table in ("submission", "handed", "round", "applied", "attempt", "result", "override", "picture", "lent"):
+        for table in ("submission", "handed", "round", "applied", "attempt", "result", "override", "picture", "lent", "revised", "overruled"):
             for line in (f"DELETE FROM {table}", f"UPDATE {table} SET rowid = rowid + 100"):
                 with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
                     s.db.execute(line)
@@ -342,6 +344,23 @@ def check_collect(m, tmp_path):
     assert back.kept == ["1"] and back.known == [] and shelf.last["1"] == hashlib.sha256(b"old").hexdigest()
     assert max(len(r[4]) for r in shelf.rows) == (5 << 20) + 1 and {r[3] for r in shelf.rows} == {".ipynb"}
     assert all(r[2] == hashlib.sha256(r[4]).hexdigest() for r in shelf.rows)
+    assert found.unreadable and found.unreadable == again.unreadable and all("not a whole notebook" in x or "5 MB" in x for x in found.unreadable)
+    with zipfile.ZipFile(tmp_path / "pair.zip", "w") as file:
+        for name in ("annx_1_1_lab.py", "benx_2_2_lab.py", "carlx_3_3_lab.py"):
+            file.writestr(name, "x = 1" if "carl" not in name else "x = 2")
+    pair = m.collect.collect(Shelf(), tmp_path / "pair.zip", list(names))
+    assert pair.alike == [["1", "2"]] and pair.unreadable == [] and m.collect.look(tmp_path / "pair.zip") == 3
+    for text in ("student\nann\nben\nann\n", "student\nAnn-1\nann 1\n"):
+        (tmp_path / "two.csv").write_text(text)
+        with pytest.raises(ValueError, match="give each student a name of their own"):
+            m.collect.names_of(tmp_path / "two.csv")
+    (tmp_path / "excel.csv").write_bytes("student\nMüller\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="save it as"):
+        m.collect.names_of(tmp_path / "excel.csv")
+    (tmp_path / "none").mkdir()
+    for name, says in (("nowhere", "there is no"), ("none", "has no notebook"), ("roster.csv", "unpack it first")):
+        with pytest.raises(ValueError, match=says):
+            m.collect.look(tmp_path / name)
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(ValueError, match="has no rows"):
         m.collect.roster_of(tmp_path / "empty.csv")
@@ -458,6 +477,18 @@ WRONG = [  # part, the check that must fail, and the edit
     ("store", "store", "if found.rowcount != 1:\n                return False", "if found.rowcount != 1:\n                pass"),
     ("store", "store", "WHERE submission = l.id \"\n                               \"AND round = ?)", "WHERE submission = l.id \"\n                               \"AND round >= ?)"),
     ("store", "store", "for g in graded if g.pictures", "for g in graded[:0]"),
+    ("store", "store", "WHERE o.automatic != p.automatic", "WHERE o.automatic > p.automatic"),
+    ("store", "store", "INSERT INTO overruled SELECT ?, automatic FROM", "INSERT INTO overruled SELECT ?, given FROM"),
+    ("store", "store", '"revised", "overruled", "result"', '"revised", "result"'),
+    ("store", "store", "FROM current c JOIN revised r", "FROM attempt c JOIN revised r"),
+    ("store", "store", "if self.db.in_transaction:", "if True:"),
+    ("collect", "collect", "found.alike = [sorted(who) for", "found.alike = [] and [sorted(who) for"),
+    ("collect", "collect", 'if read.status == "unreadable" else ""', 'if read.status != "unreadable" else ""'),
+    ("collect", "collect", "student or student in found:", "student:"),
+    ("collect", "collect", "plain.setdefault(_plain(student), student)", "plain.setdefault(student, student)"),
+    ("collect", "collect", "except (UnicodeDecodeError, csv.Error) as error:", "except csv.Error as error:"),
+    ("collect", "collect", "if not source.exists():", "if False:"),
+    ("collect", "collect", "    if not files:", "    if False:"),
     ("collect", "collect", "key=lambda info: _order(info.filename)", "key=lambda info: info.filename"),
     ("collect", "collect", 'return int(canvas["file"]) if canvas', 'return -int(canvas["file"]) if canvas'),
     ("collect", "collect", "(?P<late>LATE_)?", "(?P<late>late_)?"),

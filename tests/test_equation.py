@@ -14,6 +14,7 @@ from byhand.config import ModelConfig
 from byhand.grade import equation, trace, which_equation
 from byhand.grade.equation import Comparison, Equations, Row, tagged_lines
 from byhand.grade.trace import Recorder, library, statements
+from byhand.grade.values import error_of
 from byhand.init import init_classifier, init_model, init_pretrain
 from byhand.np import (
     attention,
@@ -492,7 +493,7 @@ WRONG = {
     "arrays are not kept as they were": (trace, "frozen", lambda x: x),
     "a line that raises is nothing": (Comparison, "raising", lambda self: ("nothing",)),
     "any name will do": (Comparison, "align", lambda self, theirs, mine: {
-        id(s): next((m for m in mine if equation._error(m.value, s.value) < 1e-9), mine[-1]) for s in theirs if mine}),
+        id(s): next((m for m in mine if error_of(m.value, s.value) < 1e-9), mine[-1]) for s in theirs if mine}),
 }
 
 
@@ -667,7 +668,7 @@ def test_the_tracer_of_a_debugger_is_put_back():
     before = sys.gettrace()
     which_equation(linear.linear_backward, *call_of("linear_backward")[0])
     which_equation(changed(linear.linear_backward, "rows.mT @ drows", "rows @ drows"), *call_of("linear_backward")[0])
-    assert sys.gettrace() is before and equation._error(np.float64(2), np.float64(1)) == 1
+    assert sys.gettrace() is before and error_of(np.float64(2), np.float64(1)) == 1
 
 
 def test_the_caches_of_many_blocks_are_compared_one_by_one():

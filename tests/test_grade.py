@@ -29,12 +29,21 @@ from byhand.grade import examine as examine_module
 from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
-from byhand.grade.form import about_names, about_numbers, about_shape
+from byhand.grade.form import about_names, about_numbers
 from byhand.grade.judge import Verdict, _exchanged, judge
 from byhand.grade.model import FORBIDDEN, NOTHING, Case, Mutant, Question, WrongAnswer, make_inputs, places_of_names
 from byhand.grade.run import run
 from byhand.grade.selfcheck import balance, problems
-from byhand.grade.sets import SETS, all_questions, expected_arrays, expected_key, questions_of, references_of
+from byhand.grade.sets import (
+    SETS,
+    all_questions,
+    expected_arrays,
+    expected_key,
+    notebook_of,
+    questions_of,
+    references_of,
+)
+from byhand.grade.shapes import about_shape
 from byhand.grade.solutions import code_of, solutions_of
 
 ROOT = Path(__file__).parents[1]
@@ -110,6 +119,13 @@ def test_set_proves_itself(set_id):
 def test_set_is_large_enough_and_numbered(set_id):
     questions = questions_of(set_id)
     assert [q.id for q in questions] == [f"{set_id}.{i + 1}" for i in range(len(questions))] and len(questions) >= 5
+
+
+def test_a_module_of_the_checker_is_read_in_one_go():
+    home = Path(grade.__file__).parent
+    long = {path.name: n for path in (*home.glob("*.py"), *home.glob("course/*.py"))
+            if (n := len(path.read_text(encoding="utf-8").splitlines())) > 250}
+    assert not long
 
 
 def test_names_find_one_question():
@@ -466,12 +482,26 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_changes_inside_an_input_is_seen(change):
-    act, names = CHANGES[change]
-    inputs = make_inputs(NESTED, NESTED.cases[0])
+ROWS = replace(TOY, cases=(Case("rows", lambda rng: {"X": [[1, 2], [3], []], "y": ([4, 5], [6])}, "lists in a list"),))
+ROW_CHANGES = {
+    "a row is sorted": (lambda X, y: X[0].sort(reverse=True), ["X"]),
+    "a number goes to the next row": (lambda X, y: X[1].insert(0, X[0].pop()), ["X"]),
+    "a row becomes a tuple": (lambda X, y: X.__setitem__(1, (3,)), ["X"]),
+    "an empty row is gone": (lambda X, y: X.pop(), ["X"]),
+    "a whole number becomes another kind": (lambda X, y: X[1].__setitem__(0, 3.0), ["X"]),
+    "an array in a row": (lambda X, y: X[1].__setitem__(0, np.array(3)), ["X"]),
+    "a row of a tuple": (lambda X, y: y[1].append(7), ["y"]),
+    "nothing in rows": (lambda X, y: sum(map(len, X)), []),
+}
+
+
+@pytest.mark.parametrize(("toy", "change"), [*((NESTED, c) for c in CHANGES), *((ROWS, c) for c in ROW_CHANGES)],
+                         ids=[*CHANGES, *ROW_CHANGES])
+def test_what_changes_inside_an_input_is_seen(toy, change):
+    act, names = (CHANGES | ROW_CHANGES)[change]
+    inputs = make_inputs(toy, toy.cases[0])
     given = repr(inputs)
-    found = run(lambda X, y: (act(X, y), np.zeros(2), np.zeros(2))[1:], inputs, NESTED)
+    found = run(lambda X, y: (act(X, y), np.zeros(2), np.zeros(2))[1:], inputs, toy)
     assert list(found.changed) == names and repr(inputs) == given
 
 
@@ -710,6 +740,7 @@ def test_a_crash_says_which_shapes_met(line):
 
 A43 = np.random.default_rng(1).normal(size=(4, 3))
 A33, A234 = A43[:3], np.random.default_rng(2).normal(size=(2, 3, 4))
+A522, DOTS = np.random.default_rng(3).normal(size=(5, 2, 2)), np.array([np.zeros((2, 2)), [[1.0, 0.3], [0.7, 0.2]]])
 SOFT = np.exp(A43) / np.exp(A43).sum(axis=1, keepdims=True)
 UP = np.triu(np.ones((3, 3)), 1)
 FORMS = {  # a wrong array, the right one, and the sentence
@@ -730,6 +761,9 @@ FORMS = {  # a wrong array, the right one, and the sentence
     "late": (np.roll(A43, 1, axis=0), A43, "All numbers are one place too late along axis 0."),
     "other places": (A43.reshape(3, 4).T, A43, "The numbers are right, but in other places."),
     "first row": (A43 + np.eye(4, 3)[[0, 3, 3, 3]], A43, "All is right but the first row."),
+    "two rows": (A43 + np.eye(4, 3)[[0, 3, 3, 1]], A43, "All is right but rows 0, 3."),
+    "two heads": (A522 + DOTS[[1, 0, 0, 1, 0]], A522, "All is right but parts 0, 3 of axis 0."),
+    "the last head": (A522 + DOTS[[0, 0, 0, 0, 1]], A522, "All is right but part of axis 0, number 4."),
     "above": (A33 + UP, A33, "All is right but above the diagonal."),
     "nearly": (A43 * (1 + 1e-7), A43, "The largest error is only 1e-07 of the largest number"),
     "float32": (A43.astype(np.float32).astype(float), A43, "precision of float32"),
@@ -1323,7 +1357,7 @@ def test_reports_are_the_same_every_time():
 
 # ---------------------------------------------------------------- the notebooks
 
-NOTEBOOKS = {set_id: ROOT / "book" / "exercises" / f"{folder[1:]}.ipynb" for set_id, folder in SETS.items()}
+NOTEBOOKS = {set_id: ROOT / "book" / "exercises" / notebook_of(set_id) for set_id in SETS}
 
 
 def cells_of(set_id, kind):
@@ -1392,7 +1426,7 @@ def statements(set_id):
 @pytest.mark.parametrize("set_id", SETS)
 def test_notebook_opens_with_its_table_and_states_titles(set_id):
     text = "\n".join(cell.source for cell in cells_of(set_id, "markdown"))
-    assert exercise_table.table(set_id) in text and f"](../{NOTEBOOKS[set_id].name})" in text
+    assert exercise_table.table(set_id) in text and f"](../{SETS[set_id][1:]}.ipynb)" in text
     for q in questions_of(set_id):
         assert f"## {q.id} · {q.title}\n\n{exercise_table.heading(q)}" in text
 
@@ -1422,7 +1456,7 @@ def test_every_promise_of_a_statement_has_its_case(set_id):
 
 
 def chapter_of(set_id):
-    return nbformat.read(ROOT / "book" / NOTEBOOKS[set_id].name, as_version=4)
+    return nbformat.read(ROOT / "book" / f"{SETS[set_id][1:]}.ipynb", as_version=4)
 
 
 @pytest.mark.parametrize("set_id", SETS)

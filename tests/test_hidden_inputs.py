@@ -65,7 +65,9 @@ def said_in_open_cases(data, folder, monkeypatch, worker=None):
 
 def all_at_once(text):
     """The second part is read with the first: its inputs are there from the beginning."""
-    return text.replace("    ends = {}\n", "    second = part(file)\n    ends = {}\n").replace(
+    first = "    ends, stopped = {}, set()\n"
+    assert text.count(first) == 1
+    return text.replace(first, f"    second = part(file)\n{first}").replace(
         "more, plain = part(file)", "more, plain = second")
 
 

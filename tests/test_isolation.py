@@ -2,6 +2,7 @@
 """Where submissions run, if not in the sandbox: what a process of its own and a container promise, and keep."""
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -14,8 +15,8 @@ from pathlib import Path
 import pytest
 from byhand.grade.course import batch, cli, doctor, grading, isolation, keeper, sandbox
 from byhand.grade.course.store import Store
-from hostile import ATTACKS, FULL, HEAD, A, B, C, notebook, processes
-from test_course import BATCH, KEY, confined, graded_of, plain, points_of  # noqa: F401
+from hostile import ATTACKS, HEAD, KEY, A, B, C, graded_of, notebook, processes, told_at_once
+from test_course import BATCH, asked, confined, plain  # noqa: F401
 
 LIBRARY = Path(grading.__file__).parents[3]
 FORGERIES = [a for a in ATTACKS if a.kind == "forgery"]
@@ -27,19 +28,26 @@ PROMISED = {"1.5 GB of memory are had", "rights of root are kept", doctor.SLEEPS
 # A process of its own
 
 
+@pytest.fixture(scope="module")
+def rows(request, tmp_path_factory):
+    """What becomes of the attacks that are tried in this run."""
+    grade = functools.partial(graded_of, confine=isolation.separate)
+    with told_at_once(asked(request), tmp_path_factory.mktemp("attacks"), grade) as rows:
+        yield rows
+
+
 @pytest.mark.parametrize("attack", FORGERIES, ids=lambda a: a.name)
-def test_a_forgery_is_worth_the_same_without_a_sandbox(attack, tmp_path):
+def test_a_forgery_is_worth_the_same_without_a_sandbox(attack, rows):
     """Expected values are in another process all the same."""
-    _, graded = graded_of(tmp_path, attack.data, attack.suffix, confine=isolation.separate)
-    assert points_of(graded) == attack.due, [g.text for g in graded if g.question in FULL]
+    row = rows[attack.name].result()
+    assert row["right"], row
 
 
 @pytest.mark.parametrize("attack", KEPT, ids=lambda a: a.name)
-def test_what_a_process_starts_ends_with_it(attack, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    _, graded = graded_of(tmp_path, attack.data, attack.suffix, confine=isolation.separate)
-    assert points_of(graded) == attack.due
-    assert not {p: line for p, line in processes().items() if f"{tmp_path}/" in line}
+def test_what_a_process_starts_ends_with_it(attack, rows):
+    """And the rest of the submission is worth what it is."""
+    row = rows[attack.name].result()
+    assert row["harm"] == "none" and row["right"], row
 
 
 def test_the_doctor_says_what_a_process_leaves_open(capsys):
@@ -58,7 +66,7 @@ def test_a_weaker_process_is_found(name, weak, seen, monkeypatch, tmp_path):
         (tmp_path / "keeper.py").write_text(text)
         monkeypatch.setattr(keeper, "__file__", str(tmp_path / "keeper.py"))
     else:
-        monkeypatch.setattr(isolation if name == "NO_RIGHTS" else sandbox, name, weak)
+        monkeypatch.setattr(sandbox, name, weak)
     if name == "NO_RIGHTS" and os.geteuid() != 0:
         return  # nobody but root has rights to lose
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

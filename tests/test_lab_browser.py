@@ -25,7 +25,7 @@ from byhand.grade.solutions import code_of, solutions_of
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[1]
-SET, ID = "04_attention.ipynb", "04.2"
+CHAPTER, SET, ID = "04_attention.ipynb", "ex04_attention.ipynb", "04.2"
 SECONDS = 60  # for whatever is waited for: on a machine that is busy, all of it is slow
 WRONG = "def softmax_vjp(dA, A):\n    return A * dA"
 SETTINGS = {
@@ -137,7 +137,7 @@ class Learner:
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
     (folder / "book" / "exercises").mkdir(parents=True)
-    shutil.copy(ROOT / "book" / SET, folder / "book" / SET)
+    shutil.copy(ROOT / "book" / CHAPTER, folder / "book" / CHAPTER)
     notebook = json.loads((ROOT / "book" / "exercises" / SET).read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":  # no stored number: each run brings a new one
@@ -254,17 +254,17 @@ def test_a_chapter_opens_alive_and_unchanged(folder):
     """`make lab` trusts the notebooks first; the second one, in another letter, shows what it is like without."""
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nlab:")[2]
     assert recipe.index("jupyter-trust book/*.ipynb book/exercises/*.ipynb") < recipe.index("--config tools/lab_conf")
-    text = (ROOT / "book" / SET).read_text(encoding="utf-8")
+    text = (ROOT / "book" / CHAPTER).read_text(encoding="utf-8")
     folds = sum(cell["metadata"].get("jupyter", {}).get("source_hidden", False) for cell in json.loads(text)["cells"])
     stranger = folder / "book" / "stranger.ipynb"
     stranger.write_text(text.replace("Vaswani et al. (2017)", "Vaswani et al. (2017)!", 1), encoding="utf-8")
-    with lab(folder, THEMES["light"], [f"book/{SET}"]) as address, browser() as chrome:
+    with lab(folder, THEMES["light"], [f"book/{CHAPTER}"]) as address, browser() as chrome:
         with visitor(chrome, address) as page:
-            opened = as_it_opens(address, page, SET)
+            opened = as_it_opens(address, page, CHAPTER)
             page.locator(".bh-box [role=radio]").nth(1).click()
             assert page.locator(".bh-box [role=radio]").nth(1).get_attribute("aria-checked") == "true"
         with visitor(chrome, address) as page:
             untrusted = as_it_opens(address, page, stranger.name)
     assert opened["buttons"] > 5 and opened["cited"] == 1 and opened["folded"] == folds > 5
     assert opened["raw"] == [] and untrusted["buttons"] == 0
-    assert (folder / "book" / SET).read_text(encoding="utf-8") == text, "to open it, and to save it, has changed it"
+    assert (folder / "book" / CHAPTER).read_text(encoding="utf-8") == text, "to open it, and to save it, has changed it"

@@ -23,11 +23,11 @@ import numpy as np
 import pytest
 from byhand.grade import check, hint, learner, limits, memory, solution, summary
 from byhand.grade.examine import Report, examine
-from byhand.grade.judge import two_mistakes
 from byhand.grade.limits import TimeUp, time_limit
 from byhand.grade.model import Case, Mutant, Question, make_inputs
 from byhand.grade.run import run
 from byhand.grade.sets import SETS, questions_of, references_of
+from byhand.grade.two import two_mistakes
 
 Q2 = questions_of("04")[1]
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
@@ -514,8 +514,10 @@ SINGLE = {  # an answer, and the one mistake to be named; "" for none
     "one that is wrong in both outputs": (lambda X, y: (3 * X, X.mean(axis=0) + y), "E"),
     "numbers of one mistake, where the other output of it is right": (lambda X, y: (2 * X, X.mean(axis=0) + y), ""),
     "something else": (lambda X, y: (np.sin(X), X.sum(axis=0) + y), ""),
-    "something else beside a known one": (lambda X, y: (np.sin(X), X.sum(axis=0)), ""),
+    "something else beside a known one": (lambda X, y: (np.sin(X), X.sum(axis=0)), "C"),
     "twice the same": (lambda X, y: (4 * X, X.sum(axis=0) + y), ""),
+    "a sum in one case, something else in another": (
+        lambda X, y: (3 * X + np.eye(3, 4) if place(X) == 1 else np.cos(X), X.sum(axis=0) + y), ""),
     "both corrections cancel": (lambda X, y: (2 * X, X.sum(axis=0) + y), ""),
 }
 
@@ -538,7 +540,7 @@ def found_by(engine):
         expected = [toy_expected(case) for case in cases]
         verdicts = [examine_module.judge(TOY, c, r, e) for c, r, e in zip(cases, mine, expected, strict=True)]
         pairs = engine(TOY, cases, mine, theirs, verdicts, expected)
-        found[name] = {"".join(TOY.mutants[m].name for m in pair) for pair in pairs.values()}
+        found[name] = {TOY.mutants[p["mutant"]].name + TOY.mutants[p["second"]].name for p in pairs.values()}
     return found
 
 
@@ -559,23 +561,34 @@ def one_case_at_a_time(question, cases, mine, theirs, verdicts, expected):
             for b in range(a):
                 fits = [any(np.allclose(mine[c].arrays[i], theirs[m][c].arrays[i]) for m in (a, b)) for i in wrong]
                 if wrong and all(fits):
-                    found.setdefault(c, (b, a))
+                    found.setdefault(c, {"mutant": b, "second": a})
     return found
 
 
 def sums_alone(*given):
-    return {c: pair for c, pair in two_mistakes(*given).items() if pair != (1, 3)}
+    return {c: pair for c, pair in two_mistakes(*given).items() if pair != {"mutant": 1, "second": 3}}
 
 
 def no_two_outputs(*given):
-    return {c: pair for c, pair in two_mistakes(*given).items() if pair != (1, 2)}
+    return {c: pair for c, pair in two_mistakes(*given).items() if pair != {"mutant": 1, "second": 2}}
 
 
 def any_pair(question, cases, mine, theirs, verdicts, expected):
-    return {c: (0, 1) for c, verdict in enumerate(verdicts) if not verdict.ok}
+    return {c: {"mutant": 0, "second": 1} for c, verdict in enumerate(verdicts) if not verdict.ok}
+
+
+def some_cases_alone(question, cases, mine, theirs, verdicts, expected):
+    """Any case that two explain, whatever the answer does in another."""
+    found = {}
+    for c in range(len(cases)):
+        one = (question, cases[c:c + 1], mine[c:c + 1], [row[c:c + 1] for row in theirs], verdicts[c:c + 1])
+        if pairs := two_mistakes(*one, expected[c:c + 1]):
+            found[c] = pairs[0]
+    return found
 
 
 WRONG_PAIRS = {
+    "some cases alone": some_cases_alone,
     "none": lambda *given: {}, "one case at a time": one_case_at_a_time, "sums alone": sums_alone,
     "no two outputs": no_two_outputs, "any": any_pair,
 }

@@ -4,17 +4,21 @@ Reads the book that `make live` has prepared in _build/html (BOOK_HTML names ano
 skipped, loudly.
 """
 
+import io
 import json
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from browser import accessibility, browser, faults, narrow, serve, visit, visitor
 from byhand.grade.sets import questions_of
 from live_cells import HTML, IDLE, run_cell
+from PIL import Image
 
 pytestmark = [pytest.mark.browser, pytest.mark.live]
-SET = "book/exercises/04_attention.html"
+SET = "book/exercises/ex04_attention.html"
 WRONG = """def attention(Q, K, V, mask=None):
     S = Q @ K.mT
     if mask is not None:
@@ -150,7 +154,7 @@ def test_work_is_saved_as_a_notebook_and_taken_back(chrome, site, page, tmp_path
     file = tmp_path / download.value.suggested_filename
     download.value.save_as(file)
     notebook = json.loads(file.read_text(encoding="utf-8"))
-    assert file.name == "exercises_04_attention.ipynb" and notebook["metadata"]["byhand"]["progress"]["04.1"][0] == 3
+    assert file.name == "ex04_attention.ipynb" and notebook["metadata"]["byhand"]["progress"]["04.1"][0] == 3
     assert [c["source"] for c in notebook["cells"]].count(RIGHT) == 1
     with visitor(chrome, site) as other:
         visit(other, f"{site}/{SET}")
@@ -168,20 +172,50 @@ def test_a_chapter_draws_and_has_its_widgets(chrome, site):
     with visitor(chrome, site) as page:
         visit(page, f"{site}/book/04_attention.html")
         drawn, live = set(), page.locator("[data-live].cell:not([data-needs])")
+        assert f"{live.count()} of its {page.locator('[data-live].cell').count()} cells can" in page.locator(
+            ".live-top").inner_text()
+        assert run_cell(page, live.first)["text"] == ""  # no warning of a package
         for cell in live.all():
-            kinds = cell.evaluate(
-                "cell => ['img', '.bh-box'].filter(kind => cell.querySelector(`.cell_output ${kind}`))")
+            kinds = cell.evaluate("""cell => [".drawing", ".bh-box"].filter(
+                (kind) => cell.querySelector(`.cell_output ${kind}`))""")
             if set(kinds) - drawn:
                 said = run_cell(page, cell)
                 assert said["status"].startswith("done") and not said["error"], said
                 drawn |= {kind for kind in kinds if cell.locator(f".live-result {kind}").count()}
-            if drawn == {"img", ".bh-box"}:
+            if drawn == {".drawing", ".bh-box"}:
                 break
-        assert drawn == {"img", ".bh-box"}
+        assert drawn == {".drawing", ".bh-box"}
         assert page.locator(".live-result .bh-box button").count() >= 2  # its script has run
         assert page.locator("[data-needs] .live-needs").first.text_content() == "needs PyTorch"
         assert page.locator("[data-needs] .live-run").count() == 0
         assert not page.found
+
+
+FIGURE = """import matplotlib.pyplot as plt
+from byhand.show import house_style
+house_style()
+fig, axes = plt.subplots(1, 2, figsize=(6, 3))
+_ = axes[0].plot([0, 1], label="a line")
+_ = axes[0].legend()
+_ = axes[1].imshow(np.eye(3), cmap="Blues")
+plt.show()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_figure_has_the_colours_of_the_page(chrome, site, scheme):
+    with visitor(chrome, site, scheme=scheme) as page:
+        visit(page, f"{site}/{SET}")
+        for _ in range(2):  # drawn again it is the same figure, in ids of its own
+            assert not free_cell(page, FIGURE)["error"]
+        drawing = page.locator(".live-result .drawing")
+        assert drawing.get_attribute("aria-label") == "Figure of code cell 2, drawn now"
+        seen = np.asarray(Image.open(io.BytesIO(drawing.screenshot())).convert("L"), float)
+        ground, most = np.percentile(seen, 50), np.percentile(seen, 99.9)
+        assert (ground > 250) if scheme == "light" else (ground < 30 and most > 150), (ground, most)
+        ink = drawing.locator("text").first.evaluate("(e) => getComputedStyle(e).fill")
+        assert (max(map(int, re.findall(r"\d+", ink)[:3])) < 100) == (scheme == "light"), ink
+        shown = drawing.locator("image").evaluate_all("(all) => all.filter((e) => e.checkVisibility()).length")
+        assert shown == 1 and not page.found
 
 
 @pytest.mark.parametrize("old", [

@@ -23,7 +23,7 @@ parts:
 - chapters:
   - file: book/04_tiny
     sections:
-    - file: book/exercises/04_tiny
+    - file: book/exercises/ex04_tiny
 """
 MORE = TOC.replace("chapters:\n", "chapters:\n  - file: book/00_tiny\n") + "  - file: book/workshop\n"
 
@@ -67,14 +67,15 @@ def complaints_about_book(book, toc):
 def good_page():
     """A small notebook that keeps every rule."""
     stream = new_output("stream", name="stdout", text="max error < 1e-10: True\n")
-    figure = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure size 1x1>"})
+    figure = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "image/svg+xml": "<svg/>",
+                                               "text/plain": "<Figure size 1x1>"})
     about = {"figure": {"name": "fig-a", "caption": "A."}, "image": {"alt": "a line that rises from one to two"}}
     refused = new_output("error", ename="ValueError", evalue="tiny: K has 5 keys", traceback=["ValueError"])
     nb = new_notebook(
         metadata=copy.deepcopy(run_notebooks.METADATA),
         nbformat_minor=5,
         cells=[
-            new_markdown_cell("# 4 · Tiny\n\nThe [exercises](exercises/04_tiny.ipynb).\n\n```text\n# \\tag{9}\n```"),
+            new_markdown_cell("# 4 · Tiny\n\nThe [exercises](exercises/ex04_tiny.ipynb).\n\n```text\n# \\tag{9}\n```"),
             new_markdown_cell(
                 "## 4.1 · One\n\n$$ a = b \\tag{4.1} $$\n\n"
                 "\\begin{align*}\nc &= d \\tag{4.2} \\\\\ne &= f \\tag{4.2b}\n\\end{align*}\n\n"
@@ -139,9 +140,11 @@ PAGE_FAULTS = {
     },
     "no_empty_cell": {"blank": lambda nb: nb.cells[2].update(source=" \n")},
     "small_enough": {
-        "a fat output": lambda nb: output(nb.cells[2], "x" * 100_000),
-        "a fat picture": lambda nb: output(nb.cells[3], "x" * 100_000, "image/png"),
-        "a fat page": lambda nb: [output(nb.cells[2], "x" * 90_000, "text/html") for _ in range(12)],
+        "a fat output": lambda nb: output(nb.cells[2], "x" * 100_001),
+        "a fat picture": lambda nb: nb.cells[3].outputs[0].data.update({"image/png": "x" * 100_001}),
+        "a fat page": lambda nb: [output(nb.cells[2], "x" * 90_000, "text/html") for _ in range(4)],
+        "many pictures": lambda nb: nb.cells[3].outputs.extend(
+            new_output("display_data", data={"image/png": "x" * 90_000, "image/svg+xml": "x"}) for _ in range(7)),
     },
     "no_trailing_semicolon": {
         "last line": lambda nb: code(nb, "f();"),
@@ -190,6 +193,13 @@ PAGE_FAULTS = {
         "no caption": lambda nb: nb.cells[3].metadata.mystnb.figure.update(caption=" "),
         "no name": lambda nb: nb.cells[3].metadata.mystnb.figure.pop("name"),
         "nothing at all": lambda nb: nb.cells[3].update(metadata={}),
+    },
+    "figures_by_day_and_night": {
+        "no drawing": lambda nb: nb.cells[3].outputs[0].data.pop("image/svg+xml"),
+        "nothing for who shows none": lambda nb: nb.cells[3].outputs[0].data.pop("image/png"),
+        "of another kind": lambda nb: output(nb.cells[3], "x", "image/jpeg"),
+        "dark for large": lambda nb: nb.cells[3].metadata.mystnb.image.update(alt="the darkest square is the largest"),
+        "white for none": lambda nb: nb.cells[3].metadata.mystnb.figure.update(caption="White is zero."),
     },
     "figures_in_numbers": {
         "nothing printed": lambda nb: nb.cells[3].outputs.pop(),
@@ -250,7 +260,7 @@ PAGE_FAULTS = {
 def good_book():
     page = good_page()
     exercises = new_notebook(cells=[new_markdown_cell("# Exercises 4 · Tiny"), new_code_cell("g()  # (4.1), (4.2b)")])
-    return {"04_tiny": page, "exercises/04_tiny": exercises}
+    return {"04_tiny": page, "exercises/ex04_tiny": exercises}
 
 
 def go_on(book, number):
@@ -262,12 +272,13 @@ def go_on(book, number):
 # rule -> faults as functions (book, toc) -> toc that change the book in place.
 BOOK_FAULTS = {
     "references_have_tags": {
-        "no such equation": lambda book, toc: code(book["exercises/04_tiny"], "g()  # (4.7)", cell=1) or toc,
+        "no such equation": lambda book, toc: code(book["exercises/ex04_tiny"], "g()  # (4.7)", cell=1) or toc,
         "the second of two": lambda book, toc: code(book["04_tiny"], "g()  # (4.1, 4.7)") or toc,
         "the end of a range": lambda book, toc: code(book["04_tiny"], "g()  # (4.1–4.7)") or toc,
     },
     "numbers_belong_to_one_page": {
-        "again in the exercises": lambda book, toc: say(book["exercises/04_tiny"], "$$ a \\tag{4.1} $$", cell=0) or toc,
+        "again in the exercises": lambda book, toc: (
+            say(book["exercises/ex04_tiny"], "$$ a \\tag{4.1} $$", cell=0) or toc),
     },
     "continued": {
         "a gap": lambda book, toc: go_on(book, "0.3") or MORE,
@@ -275,12 +286,12 @@ BOOK_FAULTS = {
         "no sections": lambda book, toc: go_on(book, "4.1") or MORE,
     },
     "listed_in_toc": {
-        "not listed": lambda book, toc: toc.replace("    - file: book/exercises/04_tiny\n", "    - file: book/x\n"),
+        "not listed": lambda book, toc: toc.replace("    - file: book/exercises/ex04_tiny\n", "    - file: book/x\n"),
         "does not exist": lambda book, toc: toc + "  - file: book/05_gone\n",
         "out of order": lambda book, toc: book.update({"03_late": new_notebook()}) or toc + "  - file: book/03_late\n",
     },
     "linked_from_chapter": {
-        "no link": lambda book, toc: code(book["04_tiny"], "# 4 · Tiny\n\nexercises/04_tiny", cell=0) or toc,
+        "no link": lambda book, toc: code(book["04_tiny"], "# 4 · Tiny\n\nexercises/ex04_tiny", cell=0) or toc,
     },
 }
 

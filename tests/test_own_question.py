@@ -14,17 +14,17 @@ import pytest
 from hostile import notebook
 
 COURSE = Path(byhand.__file__).parents[2]
-PAGE = (COURSE / "book" / "instructor.md").read_text(encoding="utf-8")
+PAGE, _, WHOLE_SET = (COURSE / "book" / "instructor.md").read_text(encoding="utf-8").partition("## A whole set of your own\n")
 WANTED = [f"sets/s04_attention/{name}.py" for name in ("stubs", "cases", "mutants", "questions")] + [
-    "reference/s04_attention.py", "solutions/s04_attention.md", "book/exercises/04_attention.ipynb"]
+    "reference/s04_attention.py", "solutions/s04_attention.md", "book/exercises/ex04_attention.ipynb"]
 
 
-def blocks():
+def blocks(page=PAGE):
     """The pieces of the page by the file that they go to."""
-    found, lines = {}, iter(PAGE.splitlines())
+    found, lines = {}, iter(page.splitlines())
     for line in lines:
         fence = re.match(r"(`{3,})(python|markdown)$", line)
-        if fence and (name := re.match(r"(?:# |<!-- )(\S+\.\w+)(?: -->)?$", next(lines))):
+        if fence and (name := re.match(r"(?:# |<!-- )(\S+\.\w+(?:, the imports)?)(?: -->)?$", next(lines))):
             body = []
             while (line := next(lines)) != fence[1]:
                 body.append(line)
@@ -51,10 +51,10 @@ def scratch(tmp_path_factory):
         elif name.endswith((".py", ".md")):
             with (grade / name).open("a") as file:
                 file.write("\n\n" + text)
-    path = root / "book" / "exercises" / "04_attention.ipynb"
+    path = root / "book" / "exercises" / "ex04_attention.ipynb"
     page = json.loads(path.read_text())
     stub = pieces["sets/s04_attention/stubs.py"]
-    for i, (kind, text) in enumerate((("markdown", pieces["book/exercises/04_attention.ipynb"]), ("code", stub), ("code", "check(ahead)"), ("code", '# hint("04.14")'))):
+    for i, (kind, text) in enumerate((("markdown", pieces["book/exercises/ex04_attention.ipynb"]), ("code", stub), ("code", "check(ahead)"), ("code", '# hint("04.14")'))):
         page["cells"].append({"cell_type": kind, "id": f"new{i}", "metadata": {}, "source": text} | ({"outputs": [], "execution_count": None} if kind == "code" else {}))
     path.write_text(json.dumps(page))
     run(root, "tools/make_expected.py")
@@ -84,12 +84,12 @@ print(repr(check(scope["ahead"])), repr(check("04.14", lambda m, gap: np.exp(gap
 def test_each_clause_of_it_stands_in_its_statement():
     pieces = blocks()
     for words, _ in re.findall(r'\("([^"]+)", "(a few keys)"\)', pieces["sets/s04_attention/questions.py"]):
-        assert words in pieces["book/exercises/04_attention.ipynb"]
+        assert words in pieces["book/exercises/ex04_attention.ipynb"]
 
 
 def test_it_is_given_out_without_its_answer(scratch):
     run(scratch, "-m", "byhand.grade", "bundle", "04", "--out", "new")
-    assert '"def ahead(m, gap):' in (scratch / "new" / "04_attention.ipynb").read_text()
+    assert '"def ahead(m, gap):' in (scratch / "new" / "ex04_attention.ipynb").read_text()
     text = "".join(path.read_text() for path in (scratch / "new").rglob("*.py"))
     assert "04.14" in text and "more keys" not in text and "one_ahead" in text and "(m - 1)" not in text.replace("1 / (1 + (m - 1) * np.exp(-gap)).", "")
 

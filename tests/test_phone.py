@@ -160,6 +160,55 @@ def test_what_fits_nowhere_scrolls_and_its_number_stays(chrome, folder):
         assert seen == [True, True, True]
 
 
+FRAMES = """() => {  // at each frame: how many formulas are set of those in sight, and of the others
+    window.frames_ = [];
+    const count = (where) => document.querySelectorAll(`${where} mjx-container`).length;
+    const look = () => {
+        const [seen, rest] = [count("#seen"), count("#rest")];
+        window.frames_.push([seen, rest]);
+        if (rest < 120) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+}"""
+
+
+def in_turn(chrome, folder, script):
+    """What a reader sees of 120 formulas below the screen and 3 on it, which stand last in the page."""
+    (folder / "formulas.js").write_text(script, encoding="utf-8")
+    early = PAGE.replace('<script src="tex-svg-full.js" defer></script>', "").replace(
+        "</head>", '<script src="tex-svg-full.js" defer></script></head>')
+    rest = "".join(rf'<div class="math">\[ {k} = \frac{{{k}}}{{1}} \]</div>' for k in range(120))
+    seen = "".join(rf'<div class="math">\[ x_{{{k}}} = 1 \]</div>' for k in range(3))
+    (folder / "turn.html").write_text(f'{early}<div id="rest" style="padding-top: 2000px">{rest}</div><div id="seen" '
+                                      f'style="position: absolute; top: 0">{seen}</div>', encoding="utf-8")
+    with serve(folder) as site, visitor(chrome, site) as page:
+        page.add_init_script(f"({FRAMES})()")
+        visit(page, f"{site}/turn.html")
+        page.wait_for_function("window.frames_.at(-1)[1] === 120", timeout=20_000)
+        return page.evaluate("window.frames_"), page.found
+
+
+def is_in_turn(frames):
+    """Those in sight are painted first, alone, and the others in several frames."""
+    return [3, 0] in frames and len({rest for _, rest in frames}) > 3 and frames[-1] == [3, 120]
+
+
+def test_what_is_in_sight_is_set_first(chrome, folder):
+    frames, found = in_turn(chrome, folder, SCRIPT)
+    assert is_in_turn(frames) and found == [], frames
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("window.MathJax.startup = {", "window.never = {"),
+    ("bottom > 0 && top < innerHeight", "bottom > innerHeight"),
+    ("todo.splice(0, SOME)", "todo.splice(0)"),
+    ("await painted()", "await null"),
+], ids=["all at once", "what is below first", "all the rest at once", "nothing is painted between"])
+def test_formulas_in_a_wrong_order_are_caught(chrome, folder, old, new):
+    assert SCRIPT.count(old) == 1
+    assert not is_in_turn(in_turn(chrome, folder, SCRIPT.replace(old, new))[0])
+
+
 # Tables, figures and buttons of the built book
 
 HTML = ROOT / "_build" / "html"
@@ -203,8 +252,9 @@ SMALLEST_LETTERS = 10 * 100 / 72  # pixels of a letter of 10 points, in a figure
 def test_letters_of_figures_can_be_read(chrome, book):
     with visitor(chrome, book, 390) as page:
         visit(page, f"{book}/book/04_attention.html")
-        shares = page.evaluate("""() => [...document.querySelectorAll("figure .figure-box img")]
-            .filter((i) => i.checkVisibility()).map((i) => i.getBoundingClientRect().width / i.naturalWidth)""")
+        shares = page.evaluate("""() => [...document.querySelectorAll("figure .figure-box > svg")]
+            .filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().width / e.getAttribute("width"))
+        """)
         assert len(shares) >= 8 and min(shares) * SMALLEST_LETTERS >= 9
         assert page.evaluate("""() => [...document.querySelectorAll(".figure-box")].every(
             (b) => b.clientWidth <= innerWidth && (b.scrollWidth <= b.clientWidth + 1 || b.tabIndex === 0))""")

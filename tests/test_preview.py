@@ -136,8 +136,8 @@ STEMS = 'X = 1\nSTEMS = {"05": ["multihead", "tree"], "11": ["train"]}\n'
 
 
 def what_a_chapter_touches(made, folder):
-    for name in ("book/05_multihead.ipynb", "book/exercises/05_multihead.ipynb", "book/11_train.ipynb",
-                 "book/exercises/11_train.ipynb", "tests/specs/multihead.py", "tests/specs/train.py",
+    for name in ("book/05_multihead.ipynb", "book/exercises/ex05_multihead.ipynb", "book/11_train.ipynb",
+                 "book/exercises/ex11_train.ipynb", "tests/specs/multihead.py", "tests/specs/train.py",
                  "tests/test_tree.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("")
@@ -145,9 +145,9 @@ def what_a_chapter_touches(made, folder):
     arguments, left_out = made.command("05", root=folder)
     assert "--stem=multihead" in arguments and "--stem=tree" not in arguments and not left_out
     assert {"tests/test_proofs.py", "tests/test_tree.py", "tests/test_mirror.py", "tests/test_grade.py",
-            "book/05_multihead.ipynb", "book/exercises/05_multihead.ipynb"} < set(arguments)
+            "book/05_multihead.ipynb", "book/exercises/ex05_multihead.ipynb"} < set(arguments)
     arguments, left_out = made.command("11", root=folder)
-    assert "book/11_train.ipynb" not in arguments and "book/exercises/11_train.ipynb" in arguments
+    assert "book/11_train.ipynb" not in arguments and "book/exercises/ex11_train.ipynb" in arguments
     assert "book/11_train.ipynb" in left_out and "NB=1" in left_out
     assert "book/11_train.ipynb" in made.command("11", with_slow=True, root=folder)[0]
     with pytest.raises(SystemExit, match="no chapter '12'"):
@@ -155,16 +155,16 @@ def what_a_chapter_touches(made, folder):
 
 
 def rows_of_a_chapter(made, folder):
-    pages = ["book/05_multihead.ipynb", "book/exercises/05_multihead.ipynb"]
+    pages = ["book/05_multihead.ipynb", "book/exercises/ex05_multihead.ipynb"]
     chosen = [(file, row) for file, row in [
         ("test_mirror.py", "multihead"), ("test_mirror.py", "norm"), ("test_mirror.py", None),
         ("test_book.py", "05_multihead"), ("test_book.py", "06_norm"), ("test_book.py", "np/multihead.py"),
-        ("test_book.py", "exercises/05_multihead.ipynb"), ("test_notebooks.py", "exercises/05_multihead"),
+        ("test_book.py", "exercises/ex05_multihead.ipynb"), ("test_notebooks.py", "exercises/ex05_multihead"),
         ("test_grade.py", "05"), ("test_grade.py", "06"), ("test_proofs.py", "x"), ("05_multihead.ipynb", None),
     ] if made.belongs(file, row, "05", ["multihead"], pages)]
     assert chosen == [
         ("test_mirror.py", "multihead"), ("test_book.py", "05_multihead"), ("test_book.py", "np/multihead.py"),
-        ("test_book.py", "exercises/05_multihead.ipynb"), ("test_notebooks.py", "exercises/05_multihead"),
+        ("test_book.py", "exercises/ex05_multihead.ipynb"), ("test_notebooks.py", "exercises/ex05_multihead"),
         ("test_grade.py", "05"), ("test_proofs.py", "x"), ("05_multihead.ipynb", None)]
 
 

@@ -126,7 +126,7 @@ def test_a_good_page_is_left_in_peace():
     assert complaints(good_page(), "05_tiny") == {}
     set_of_problems = new_notebook(cells=[new_markdown_cell("# Exercises 5 · Tiny\n\nNo time."),
                                           new_code_cell("f()\n" * 40)])
-    assert complaints(set_of_problems, "exercises/05_tiny") == {}
+    assert complaints(set_of_problems, "exercises/ex05_tiny") == {}
 
 
 @pytest.mark.parametrize(("rule", "fault"), [(rule, fault) for rule in FAULTS for fault in FAULTS[rule]])

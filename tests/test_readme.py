@@ -1,5 +1,6 @@
 """What README.md and CONTRIBUTING.md tell people to type and to open is there, and does what they say."""
 
+import json
 import re
 from pathlib import Path
 
@@ -71,3 +72,50 @@ def test_the_tests_above_can_fail():
     assert missing_paths(readme.replace("(LICENSE-TEXT)", "(LICENCE-TEXT)")) == ["LICENCE-TEXT"]
     assert written(readme.replace("chapters 1 to 15", "chapters 1 to 16")) != written(readme)
     assert written(readme.replace("chapter 0,", "")) != written(readme)
+
+
+PLAIN, FUSED = "NumPy, the functions of the chapters", "NumPy, last rung: the same with fused loops"
+CHOSEN = " (kernel chosen by BLAS)"
+STEP, TILES = ("train_step", "to_ours"), ("flash", "to_torch")
+LONG = {"n": 16384, "causal": False, "backward": False}
+BEHIND = {  # what stands in front of a ratio of the README: its record, the ratio's name, the row
+    "with the functions that the chapters show": (*STEP, {"name": PLAIN}),
+    "kernels that its BLAS chooses on this processor": (*STEP, {"name": PLAIN + CHOSEN}),
+    "the last rung": (*STEP, {"name": FUSED}),
+    "with the kernels that its BLAS chooses |": (*STEP, {"name": FUSED + CHOSEN}),
+    "tiled NumPy attention over 16,384 tokens": (*TILES, {"program": "NumPy, tiles"} | LONG),
+    "its way there and back": (*TILES, {"program": "NumPy and fused loops, any scores", "n": 16384, "backward": True}),
+    "writing token 512": ("decode", "again_to_this", {"program": "NumPy with the cache", "T": 512}),
+    "MiniLM over 1,000 sentences": ("pretrained_speed", "to_transformers", {"model": "minilm", "program": "NumPy"}),
+    "SmolLM2-135M a token": ("pretrained_speed", "to_transformers", {"model": "smollm2", "program": "NumPy"}),
+    "with weights in eight bits": (
+        "quantised", "to_float32", {"program": "eight bits, a tile at a time", "tokens": 64}),
+    "our PyTorch block": ("torch_block", "to_theirs", {"program": "byhand.pt.block.Block", "d": 256}),
+}
+
+
+def not_as_measured(text):
+    """Lines of the table of times whose last cell is not what the records have, or that no record stands behind."""
+    found = []
+    for line in re.search(r"\| What \| Beside \| Ratio \|\n.*\n((?:\|.*\n)+)", text)[1].splitlines():
+        behind = [v for key, v in BEHIND.items() if key in line]
+        if len(behind) != 1:
+            found.append(line)
+            continue
+        name, ratio, asked = behind[0]
+        rows = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))["rows"]
+        row, = (r for r in rows if asked.items() <= r.items())
+        value, said = row[ratio]["median"] if isinstance(row[ratio], dict) else row[ratio], line.split("|")[-2].strip()
+        if said != (f"1 / {value:.0f}" if name == "decode" else f"{value:.2f}"):
+            found.append(line)
+    return found
+
+
+def test_ratios_are_those_recorded():
+    assert not_as_measured(PAGES["README.md"]) == []
+
+
+@pytest.mark.parametrize("line, wrong", [("| 0.47 |", "| 0.46 |"), ("1 / 25", "1 / 26"),
+                                         ("our PyTorch block", "a block")])
+def test_a_wrong_ratio_is_found(line, wrong):
+    assert len(not_as_measured(PAGES["README.md"].replace(line, wrong, 1))) == 1

@@ -199,7 +199,7 @@ def test_a_section_is_a_link_where_its_chapter_lies(folder, way, told, tmp_path,
         (tmp_path / place).mkdir(parents=True)
     file, heading, cell = HEADINGS["4.4"]
     (tmp_path / "book" / file).write_text("{}", encoding="utf-8")
-    (tmp_path / "book" / "exercises" / file).write_text("{}", encoding="utf-8")  # the set has its chapter's name
+    (tmp_path / "book" / "exercises" / file).write_text("{}", encoding="utf-8")  # an older set, of its chapter's name
     mine = tmp_path / folder / "mine.ipynb"
     mine.write_text("{}", encoding="utf-8")
     monkeypatch.chdir(tmp_path / (folder if told == "by the folder" else "home"))

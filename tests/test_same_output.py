@@ -111,9 +111,23 @@ def without_a_tag_nothing_may(same):
     assert outputs[1][0].text == "0.25132\n"
 
 
-def outputs_of_a_cell(text, picture, html="<b>0.5</b>"):
+def outputs_of_a_cell(text, picture, html="<b>0.5</b>", drawn=""):
+    data = {"image/png": picture, "text/plain": "<Figure>", "text/html": html, "image/svg+xml": drawn}
     return [new_output("stream", name="stdout", text=text),
-            new_output("display_data", data={"image/png": picture, "text/plain": "<Figure>", "text/html": html})]
+            new_output("display_data", data={mime: content for mime, content in data.items() if content})]
+
+
+def a_drawing_goes_with_its_picture(same):
+    """An SVG is compared by its PNG; one that is made in another way is new all the same."""
+    old = '<svg><path id="f0a1b2c-0" d="M1 2 3 4" fill="#0072b2"/><text x="1.5">5</text></svg>'
+    noise = '<svg><path id="f9a1b2c-0" d="M1 2.01 2 3 3 4" fill="#0072b3"/><text x="1.51">5</text></svg>'
+    other = old.replace("<text", '<text class="k0"')
+    picture, moved = curve(), curve(by=0.01)
+    for drawn, beside, kept in ((noise, curve(by=1e-6), True), (noise, moved, False), (other, picture, False),
+                                (noise, "", False)):
+        new = outputs_of_a_cell("0.5", beside, drawn=drawn)
+        same.keep_same(outputs_of_a_cell("0.5", picture, drawn=old), new, same.Slack())
+        assert new[1].data["image/svg+xml"] == (old if kept else drawn)
 
 
 def what_is_the_same_is_kept(same):
@@ -148,7 +162,7 @@ def errors_of_rounding_are_alike(same):
 
 CHECKS = [noise_is_no_change, what_can_be_seen_is, another_shade_is_seen, declared_digits_may_differ, others_may_not,
           errors_of_rounding_are_alike,
-          without_a_tag_nothing_may, what_is_the_same_is_kept]
+          without_a_tag_nothing_may, what_is_the_same_is_kept, a_drawing_goes_with_its_picture]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -180,8 +194,11 @@ WRONG = [
     ("rounding with a sign", errors_of_rounding_are_alike, "max(abs(a), abs(b)) <=", "max(a, b) <="),
     ("rounding is no reason", errors_of_rounding_are_alike, "or max(abs(a), abs(b)) <= allowed.rounding", ""),
     ("no tolerance, no comparison", without_a_tag_nothing_may, "return old == new\n", "return True\n"),
-    ("pictures are left", what_is_the_same_is_kept, "if pictures and", "if False and"),
-    ("pictures always kept", what_is_the_same_is_kept, "if pictures and same_picture(content, again)", "if True"),
+    ("pictures are left", what_is_the_same_is_kept, "looks_same = pictures and", "looks_same = False and"),
+    ("pictures always kept", what_is_the_same_is_kept, "PNG in both and same_picture(*both[PNG])", "PNG in both"),
+    ("a drawing for itself", a_drawing_goes_with_its_picture, "same = looks_same and same", "same = same"),
+    ("a drawing to the letter", a_drawing_goes_with_its_picture, "same_make_up(content, again)", "content == again"),
+    ("drawings without a look", a_drawing_goes_with_its_picture, " and same_make_up(content, again)", ""),
     ("html is left", what_is_the_same_is_kept, 'mime.startswith("text/")', 'mime == "text/plain"'),
     ("kinds are mixed", what_is_the_same_is_kept, ' and before.get("name") == after.get("name")', ""),
 ]

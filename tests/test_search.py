@@ -235,7 +235,7 @@ def test_results_of_a_page():
     assert found[1]["text"] == "Scores over √d, said they. …"
     assert found[1]["more"].split() == ["depth", "rope"]
     assert [one["kind"] for one in found] == ["chapter"] * 4 and found[3]["factor"] < found[1]["factor"]
-    assert course_search.results(page, "book/exercises/04_attention")[1]["factor"] < found[1]["factor"]
+    assert course_search.results(page, "book/exercises/ex04_attention")[1]["factor"] < found[1]["factor"]
 
 
 def test_terms_and_names_are_results_of_their_own():

@@ -2,15 +2,13 @@
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from byhand.pt import train
 from mutants import edited
+from processes import IN_TIME, two_processes
 from sharded import CONFIG, numbers, run
 
 WRONG = [
@@ -26,10 +24,7 @@ def test_a_model_cut_over_two_processes_learns_as_one(tmp_path):
     for i, edits in enumerate([(), *(row[1:] for row in WRONG)]):
         (tmp_path / f"{i}.py.txt").write_text(edited("pt.train", *edits), encoding="utf-8")
     for first in (True, False):
-        done = subprocess.run(
-            [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-             Path(__file__).with_name("sharded.py"), tmp_path], capture_output=True, text=True, check=False,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
+        done = two_processes(Path(__file__).with_name("sharded.py"), tmp_path)
         assert (tmp_path / "second").exists() and (done.returncode != 0) == first, done.stderr[-3000:]
     _, one = run(train.train, None, 5)
     expected, size = numbers(one), len(numbers(one)["params"])
@@ -45,6 +40,20 @@ def test_a_model_cut_over_two_processes_learns_as_one(tmp_path):
     assert not faults(found[0]["died"])  # killed in step 4, gone on from step 2 in new processes
     for (story, *_), wrong in zip(WRONG, found[1:], strict=True):
         assert "error" in wrong or faults(wrong) or wrong["held"] == size, f"not caught: {story}"
+
+
+def test_a_process_that_waits_for_ever_says_where(tmp_path):
+    """One sleeps while the other waits for it: both end, and the traceback names the line."""
+    path = tmp_path / "waits.py"
+    path.write_text(f"""{IN_TIME}
+import time
+import torch.distributed as dist
+dist.init_process_group("gloo")
+time.sleep(1000) if dist.get_rank() else dist.barrier()
+""", encoding="utf-8")
+    done = two_processes(path, limit=20)
+    assert done.returncode != 0 and "Timeout (0:00:20)!" in done.stderr, done.stderr[-3000:]
+    assert any(f'"{path}", line 7' in line for line in done.stderr.splitlines()), done.stderr[-3000:]
 
 
 def test_what_cannot_be_cut_is_refused(as_shipped):

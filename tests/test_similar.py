@@ -107,6 +107,21 @@ def test_what_was_given_and_what_the_book_prints_is_nobodys():
     assert similar.pairs({"ann": short, "ben": short}, "04") == []
 
 
+SMALL = ["x << w", "x ^ w", "w >> x", "x.nbytes", "x.itemsize", "x.strides", "x.flat", "x.base", "w | x"]  # the book has none of them
+
+
+@pytest.mark.parametrize("piece", [None, 1, 6])
+def test_small_expressions_are_anybodys(piece, monkeypatch):
+    """Two answers that put the same small things together in their own ways are not alike; with smaller pieces they would be."""
+    if piece:
+        monkeypatch.setattr(similar, "PIECE", piece)
+        monkeypatch.setattr(similar, "pieces", similar.pieces.__wrapped__)
+        monkeypatch.setattr(similar, "_commonplace", lambda set_id: frozenset())
+    one, other = (f"def attention(x, w):\n    return {a}{', '.join(SMALL)}{b}" for a, b in ("[]", "{}"))
+    found = similar.pairs({"ann": {"attention": one}, "ben": {"attention": other}}, "04", 0.3)
+    assert bool(found) == bool(piece), found
+
+
 def parses(text):
     try:
         ast.parse(text)

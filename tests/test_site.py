@@ -94,7 +94,7 @@ def test_the_site_works_below_a_path(chrome, below):
     with visitor(chrome, below) as page:
         page.goto(f"{below}/")
         assert page.url == f"{below}/" and page.locator("#sorter-digits").count() == 1  # the front page itself
-        for name in ("index.html", "book/index.html", "book/04_attention.html", "book/exercises/04_attention.html"):
+        for name in ("index.html", "book/index.html", "book/04_attention.html", "book/exercises/ex04_attention.html"):
             visit(page, f"{below}/{name}")
             if found := faults(page) + accessibility(page):
                 wrong[name] = found

@@ -3,10 +3,7 @@
 
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -24,6 +21,7 @@ from byhand.pt.block import Block
 from byhand.pt.linear import Linear
 from invariants import near, raises, rng, same
 from mutants import build, edited, made_of
+from processes import IN_TIME, two_processes
 from proofs import as_shipped
 from specs.block import block_tree, filled
 from specs.train import (
@@ -181,8 +179,8 @@ def test_slow_catches(check, wrong):
 
 # Two processes under torchrun. One start of them tries the module and every wrong one.
 
-PROCESS = """
-import json, sys
+PROCESS = IN_TIME + """
+import json, sys, time
 from pathlib import Path
 from types import ModuleType
 
@@ -201,6 +199,7 @@ write, no_sync = byhand.io.run.save_checkpoint, DDP.no_sync
 def save_checkpoint(*args):
     saved.append(rank)
     if rank == 0:
+        time.sleep(0.5 * (args[1] == 2))  # the other one begins anew before this is on the disk
         write(*args)
 
 def counted(self):
@@ -230,7 +229,6 @@ for path in sorted(folder.glob("*.py.txt")):
                 p.copy_(torch.tensor(data[f"p{i}"]) + rank)  # the first process has the right ones
         run = module.train(net, batch_at, loss_fn, steps, lambda step: 0.05, max_norm=0.3, eps=1e-3, evaluate_every=1,
                            evaluate=lambda net: net[0].weight.sum().item() + rank, folder=folder / path.stem)
-        dist.barrier()
     flat = np.concatenate([p.detach().numpy().ravel() for p in net.parameters()])
     found = {"params": flat.tolist(), "saved": len(saved), "apart": len(apart), "drawn": drawn,
              **{name: run.history[name].tolist() for name in ("loss", "norm", "evaluation")}}
@@ -270,9 +268,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path, monkeypatch):
     flags = [f"--text={tmp_path}/text.txt", "--steps=3", "--context=8", "--width=8", "--heads=2", "--layers=1", "--micro=2", "--batch=8", "--every=3"]
     (tmp_path / "flags.json").write_text(json.dumps([*flags, f"--folder={tmp_path}/main"]))
     (tmp_path / "process.py").write_text(PROCESS, encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-                           tmp_path / "process.py", tmp_path], capture_output=True, text=True, timeout=200,
-                          env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
+    done = two_processes(tmp_path / "process.py", tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
 
     net = torch.nn.Sequential(torch.nn.Linear(D, 6), torch.nn.Tanh(), torch.nn.Linear(6, V)).double()

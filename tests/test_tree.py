@@ -337,7 +337,7 @@ WRONG = [
     ("rights of the old file lost", rights_and_links_are_kept, "            os.chmod(part, stat.S_IMODE(path.stat().st_mode))\n", "            pass\n"),
     ("an old file that vanishes", rights_and_links_are_kept, "with suppress(FileNotFoundError):", "if path.exists():"),
     ("a link replaced", rights_and_links_are_kept, "Path(os.path.realpath(path))", "Path(path)"),
-    ("one part for all", two_writers_have_parts_of_their_own, "-{secrets.token_hex(8)}", ""),
+    ("one part for all", two_writers_have_parts_of_their_own, "-{secrets.token_hex(8)}.part", ".part"),
     ("a part found there is written over", two_writers_have_parts_of_their_own, '-{secrets.token_hex(8)}.part")\n    try:\n        with part.open("xb")', '.part")\n    try:\n        with part.open("wb")'),
     ("every lock is shared", a_lock_is_shared_or_had_alone, "fcntl.LOCK_EX | fcntl.LOCK_NB if self.alone else fcntl.LOCK_SH", "fcntl.LOCK_SH"),
     ("handles of refused locks stay open", a_lock_is_shared_or_had_alone, "                self.__exit__()", "                self.handle = None"),

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from byhand.grade.sets import SETS, questions_of
+from byhand.grade.sets import SETS, notebook_of, questions_of
 
 BOOK = Path(__file__).parents[1] / "book"
 
@@ -45,7 +45,7 @@ def in_place(source, new):
 
 
 def write(set_id):
-    path = BOOK / "exercises" / f"{SETS[set_id][1:]}.ipynb"
+    path = BOOK / "exercises" / notebook_of(set_id)
     notebook = json.loads(path.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         changed = in_place("".join(cell["source"]), table(set_id)) if cell["cell_type"] == "markdown" else None

@@ -1,6 +1,7 @@
 """Write the right arrays of the public cases, so that `check` needs no reference.
 
     python tools/make_expected.py           write expected.npz of every exercise set
+    python tools/make_expected.py 04 05     of these
     python tools/make_expected.py --check   write nothing, fail if a byte would change
 
 Numbers are kept to twelve digits: machines differ in the last ones, and the files should not.
@@ -56,10 +57,13 @@ def to_bytes(arrays):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"any of {', '.join(SETS)}; none named: all")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a byte would change")
     args = parser.parse_args(argv)
+    if unknown := set(args.sets) - SETS.keys():
+        parser.error(f"no set is called {', '.join(sorted(unknown))}; the sets are {', '.join(SETS)}")
     stale = False
-    for set_id in SETS:
+    for set_id in args.sets or SETS:
         path, new = Path(expected_path(set_id)), to_bytes(right_arrays(set_id))
         same = path.exists() and path.read_bytes() == new
         stale |= not same

@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ROOT / "_ext" / "live"
-sys.path.insert(0, str(OURS))
+sys.path.append(str(OURS))  # behind all: its stand-ins are for the page alone
 import cells  # noqa: E402
 
 PYTHON = "python315.zip"
@@ -45,7 +45,7 @@ PACKAGES = ("jaxtyping", "wadler_lindig")  # pure Python that byhand imports, in
 LEFT_OUT = ("pt/", "grade/reference/", "grade/course/")  # needs PyTorch; right answers; grades a class
 DATA = ("glove_subset.npz", "senses.tsv", "prose_pride_and_prejudice.txt.xz", "en_de_ui_short.tsv.gz",
         "en_es_short.tsv.gz", "authors.tsv.gz", "LICENSES.md")  # what chapters 0 to 11 read
-PAGES = re.compile(r"(exercises/)?(0\d|1[01])_\w+")  # chapters 0 to 11 and their problem sets
+PAGES = re.compile(r"(exercises/ex)?(0\d|1[01])_\w+")  # chapters 0 to 11 and their problem sets
 CELL = re.compile(r'<div class="cell [^"]*">(?=\s*(?:<details[^>]*>.*?)?<div class="cell_input )', re.S)
 
 
@@ -85,7 +85,7 @@ def library(archive):
 
 def course():
     """byhand without its PyTorch half, the packages that it imports, and the data of the chapters."""
-    found = {f"course/{name}.py": (OURS / f"{name}.py").read_bytes() for name in ("cells", "figures")}
+    found = {f"course/{path.relative_to(OURS)}": path.read_bytes() for path in OURS.rglob("*.py")}
     folders = {name: Path(importlib.util.find_spec(name).origin).parent for name in PACKAGES}
     folders["byhand"] = ROOT / "lib" / "byhand"
     for package, folder in folders.items():

@@ -27,6 +27,7 @@ from pathlib import Path
 import fewer_formats  # noqa: F401  (before all that imports nbformat)
 import jupytext
 import nbformat
+import run_times
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -207,8 +208,10 @@ def run(path, check=False, from_text=False):
     path, start = Path(path), time.monotonic()
     nb = read_text(path) if from_text else read(path)
     code = [cell for cell in nb.cells if cell.cell_type == "code" and cell.source.strip()]
+    before = run_times.spent()
     with tqdm(total=len(code), desc=show(path), leave=False, disable=None) as progress:
         execute(nb, path.resolve().parent, progress)
+    seconds = run_times.spent() - before
     canonical(nb)
     if path.exists():
         keep_stored(nb, canonical(read(path)))
@@ -218,6 +221,8 @@ def run(path, check=False, from_text=False):
         raise RunError(f"a rerun changes it ({what_changed(read(path), nb)}); run it and look at the difference")
     if not same:
         replace(path, new)
+    if not check:
+        run_times.note(path, seconds)
     return f"{time.monotonic() - start:6.1f} s {len(new) / 1000:6.0f} kB  {'same' if same else 'written'}"
 
 

@@ -1,8 +1,9 @@
 """When two outputs of a cell are the same: but for noise in a picture, and for digits that the cell declares.
 
-A picture is the same unless one would see a difference. Text is compared to the letter; a cell whose digits depend on
-the processor says how far they may go in a tag, `tolerance:1e-4`: then each number that is written with a point or an
-exponent may differ by that much, or by that share of its size where it is larger than one. Whole numbers may not.
+A picture is the same unless one would see a difference; an SVG goes with the PNG beside it, unless it is made of other
+elements. Text is compared to the letter; a cell whose digits depend on the processor says how far they may go in a tag,
+`tolerance:1e-4`: then each number that is written with a point or an exponent may differ by that much, or by that share
+of its size where it is larger than one. Whole numbers may not.
 Errors of rounding differ from one processor to the next by more than any share: under a tag `rounding:1e-8` two numbers
 that are both no larger than that are the same, and a number that leaves the bound is caught.
 run_notebooks.py keeps the stored output where it is the same; nbval's comparison, in conftest.py, accepts it.
@@ -17,7 +18,11 @@ import numpy as np
 from PIL import Image
 
 TAG, ROUNDING = "tolerance:", "rounding:"
+PNG, SVG = "image/png", "image/svg+xml"
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?(?![\w.])")
+
+# In an SVG: how a path runs, and each number, colour, name and pixel.
+WHERE = re.compile(r'(?<= d=)"[^"]*"|#[0-9a-f]{6}\b|\bf[0-9a-f]{6}-\d+|(?<=base64,)[^"]*|-?\d+(?:\.\d+)?(?:e-?\d+)?')
 
 # One pixel that leaves the stored one by more than EDGE of 255 is seen; a line, a letter or a minus sign has many.
 # So is a square of BLOCK pixels whose mean leaves the stored one by more than SHADE: another colour of an area.
@@ -61,6 +66,11 @@ def same_picture(old: str, new: str) -> bool:
     return bool((np.abs(gap).max(-1) > EDGE).sum() <= PIXELS and np.abs(means).max() <= SHADE)
 
 
+def same_make_up(old: str, new: str) -> bool:
+    """Whether two SVG have the same elements with the same attributes, whatever numbers and colours they hold."""
+    return WHERE.sub("", old) == WHERE.sub("", new)
+
+
 def keep_same(old, new, allowed: Slack, pictures: bool = True) -> None:
     """Put back into `new`, the outputs of one cell, whatever of `old` is the same."""
     if [out["output_type"] for out in old] != [out["output_type"] for out in new]:
@@ -69,12 +79,15 @@ def keep_same(old, new, allowed: Slack, pictures: bool = True) -> None:
         if "text" in before and before.get("name") == after.get("name"):
             if same_text(before["text"], after["text"], allowed):
                 after["text"] = before["text"]
-        for mime, content in before.get("data", {}).items():
-            again = after["data"].get(mime)
-            if not isinstance(content, str) or not isinstance(again, str):
-                continue
-            if mime == "image/png":
-                if pictures and same_picture(content, again):
-                    after["data"][mime] = content
-            elif mime.startswith("text/") and same_text(content, again, allowed):
+        both = {mime: (content, after["data"][mime]) for mime, content in before.get("data", {}).items()
+                if isinstance(content, str) and isinstance(after["data"].get(mime), str)}
+        looks_same = pictures and PNG in both and same_picture(*both[PNG])
+        for mime, (content, again) in both.items():
+            if mime == PNG:
+                same = looks_same
+            elif mime == SVG:
+                same = looks_same and same_make_up(content, again)
+            else:
+                same = mime.startswith("text/") and same_text(content, again, allowed)
+            if same:
                 after["data"][mime] = content

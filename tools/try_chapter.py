@@ -29,8 +29,8 @@ def stems_of(chapter, text):
 
 
 def pages_of(chapter, root=ROOT):
-    own = [str(path.relative_to(root)) for folder in ("book", "book/exercises")
-           for path in sorted((root / folder).glob(f"{chapter}_*.ipynb"))]
+    own = [str(path.relative_to(root)) for start in ("book/", "book/exercises/ex")
+           for path in sorted(root.glob(f"{start}{chapter}_*.ipynb"))]
     return own + [page for page in GOES_ON.get(chapter, []) if (root / page).exists()]
 
 

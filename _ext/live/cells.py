@@ -13,7 +13,7 @@ import types
 from typing import NamedTuple
 
 ABSENT = {"torch": "PyTorch", "byhand.pt": "PyTorch", "sklearn": "scikit-learn", "sacrebleu": "sacrebleu",
-          "tokenizers": "tokenizers", "safetensors": "safetensors", "transformers": "transformers",
+          "tokenizers": "tokenizers", "safetensors.torch": "PyTorch", "transformers": "transformers",
           "beartype": "beartype", "subprocess": "a process of its own",
           "matplotlib.cbook": "a photograph of matplotlib's"}  # what the page has not, and its name in words
 SETTINGS = ("set_", "manual_seed", "use_deterministic")  # calls of an absent package that only set it up
@@ -127,6 +127,14 @@ def _sets_up(statement):
             and call.func.attr.startswith(SETTINGS))
 
 
+def _at_once(statement, known):
+    """Names that are read when the statement runs: of a function, those of its decorators and defaults."""
+    if not isinstance(statement, ast.FunctionDef):
+        return known.reads
+    defaults = [*statement.args.defaults, *filter(None, statement.args.kw_defaults)]
+    return set().union(*map(_read, statement.decorator_list + defaults))
+
+
 def unable(sources, exercises=()):
     """For each cell, what it needs that the page has not, in words, or nothing; `exercises` are names of functions that
     are checked with PyTorch.
@@ -138,7 +146,8 @@ def unable(sources, exercises=()):
         for statement in parsed(source):
             known = statement_facts(statement)
             lacks = _imports(statement)
-            used = next((tainted[name] for name in sorted(known.reads) if name in tainted), "")
+            used, at_once = (next((tainted[name] for name in sorted(reads) if name in tainted), "")
+                             for reads in (known.reads, _at_once(statement, known)))
             bound |= known.binds if not isinstance(statement, (ast.Import, ast.ImportFrom)) else set()
             for name in known.binds:
                 tainted.pop(name, None)
@@ -146,8 +155,8 @@ def unable(sources, exercises=()):
                     tainted[name] = why
             if (known.binds | known.reads) & set(exercises):
                 need = ABSENT["torch"]
-            elif used and not isinstance(statement, ast.FunctionDef) and not _sets_up(statement):
-                need = need or used
+            elif at_once and not _sets_up(statement):
+                need = need or at_once
         if need:
             tainted |= dict.fromkeys(bound, need)
         found.append(need)
@@ -323,6 +332,7 @@ _session = None
 def begin(tell, progress):
     """A new session; `progress` is what the page has kept of the exercises."""
     global _session
+    os.access = lambda path, mode, **options: os.path.exists(path)  # rights are unknown here, and all may be written
     os.environ |= {"BYHAND_DATA": "/course/data", "BYHAND_PROGRESS": "", "MPLBACKEND": "module://figures",
                    "MPLCONFIGDIR": "/tmp"}
     _session = Session(tell)

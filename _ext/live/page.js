@@ -204,8 +204,15 @@
         stream = undefined;
         if ("text" in data) add(make("pre", { class: "live-text", tabindex: "0" }, data.text));
         else if ("error" in data) add(make("pre", { class: "live-text live-error", tabindex: "0" }, data.error));
-        else if ("png" in data) add(make("img", { src: `data:image/png;base64,${data.png}`, alt: `Figure of code cell ${this.number}, drawn now` }));
-        else {
+        else if ("png" in data) add(make("img", { srcset: `data:image/png;base64,${data.png} 2x`, alt: `Figure of code cell ${this.number}, drawn now` }));
+        else if ("drawing" in data) { // as one of the book: it scrolls in a box, and has its colours for the dark
+          const part = make("span", { class: "figure-box" });
+          part.innerHTML = data.drawing;
+          const drawing = part.firstChild;
+          drawing.setAttribute("aria-label", `Figure of code cell ${this.number}, drawn now`);
+          part.style.setProperty("--wide", `${drawing.getAttribute("width")}px`);
+          add(part);
+        } else {
           const part = make("div", { class: "live-html text_html output" });
           part.innerHTML = data.html ?? data.svg;
           add(part);
@@ -243,7 +250,7 @@
     }
     notebook.metadata.byhand = { progress: kept(PROGRESS) };
     const file = URL.createObjectURL(new Blob([JSON.stringify(notebook, null, 1)], { type: "application/x-ipynb+json" }));
-    make("a", { href: file, download: `${settings.page.replace("/", "_")}.ipynb` }).click();
+    make("a", { href: file, download: `${settings.page.split("/").pop()}.ipynb` }).click();
     setTimeout(() => URL.revokeObjectURL(file), 10_000);
     return "saved as a notebook";
   }
@@ -276,7 +283,9 @@
     const chosen = make("input", { type: "file", accept: ".ipynb,application/json", hidden: "", "aria-label": "A notebook that you saved here" });
     chosen.onchange = () => { if (chosen.files.length) tell(takeBack(chosen.files[0])); chosen.value = ""; };
     const megabytes = Math.round(settings.size / 1e6);
+    const unable = cells.filter((cell) => !cell.able).length;
     const words = make("p", {}, `The code of this page runs here, in your browser: press Run below a cell, or Edit to change it. `
+      + (unable ? `${cells.length - unable} of its ${cells.length} cells can; each of the others says what it needs. ` : "")
       + `The first Run loads Python (${megabytes} MB, once). What you write, and your points, stay in this browser.`);
     const bar = make("div", { class: "live-bar" }, button("Save as a notebook", () => tell(save())),
       button("Take a notebook back", () => chosen.click()), chosen, status);

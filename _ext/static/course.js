@@ -4,6 +4,7 @@
   const kind = (box) => box.matches(".math") ? "formula" : box.matches(".pst-scrollable-table-container") ? "table"
     : box.matches(".figure-box") ? "figure" : "output";
   const mark = () => document.querySelectorAll(wide).forEach((box) => {
+    if (box !== document.activeElement && box.getAttribute("role") === "group") box.removeAttribute("tabindex");  // it adds a margin
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
       box.setAttribute("role", "group");

@@ -186,21 +186,59 @@
     }
     box.querySelectorAll(`.eq-row[data-eq="${tag}"], [id="mjx-eqn:${tag}"]`).forEach((e) => e.classList.add("eq-lit"));
   }
+  const numbersOf = (box) => [...box.querySelectorAll(".eq-number, svg:not(.eq-number) [id^='mjx-eqn:']")]
+    .filter((e) => e.getBoundingClientRect().height > 0);
+  const tagFor = (number) => number.dataset.eq ?? number.id.slice(8);
+  const linesOf = (tag) => document.querySelectorAll(`.eq-line[data-eq~="${tag}"]`);
+  const lightLines = (tag) => {
+    dark();
+    linesOf(tag).forEach((e) => e.classList.add("eq-lit"));
+  };
   function nearest(box, y) {  // the number of a formula that is nearest in height
     const middle = (e) => Math.abs((e.getBoundingClientRect().top + e.getBoundingClientRect().bottom) / 2 - y);
-    const numbers = [...box.querySelectorAll(".eq-number, svg:not(.eq-number) [id^='mjx-eqn:']")]
-      .filter((e) => e.getBoundingClientRect().height > 0).sort((a, b) => middle(a) - middle(b));
-    return numbers.length ? numbers[0].dataset.eq ?? numbers[0].id.slice(8) : null;
+    const numbers = numbersOf(box).sort((a, b) => middle(a) - middle(b));
+    return numbers.length ? tagFor(numbers[0]) : null;
   }
   document.addEventListener("pointermove", (event) => {
     const box = event.target.closest?.("div.math");
     if (!box) return;
     const tag = nearest(box, event.clientY);
-    dark();
-    if (tag) document.querySelectorAll(`.eq-line[data-eq~="${tag}"]`).forEach((e) => e.classList.add("eq-lit"));
+    if (tag) lightLines(tag);
+    else dark();
   });
   document.addEventListener("pointerout", (event) => {
     const box = event.target.closest?.("div.math");
     if (box && !box.contains(event.relatedTarget)) dark();
+  });
+
+  // By key, too: over the number of a formula that code of this page computes lies a link to the first such line
+  document.addEventListener("formulas-fit", () => {
+    const coded = new Set([...document.querySelectorAll(".eq-line")].flatMap((e) => e.dataset.eq.split(" ")));
+    const found = [...document.querySelectorAll("div.math")].flatMap((box) => numbersOf(box)
+      .filter((number) => coded.has(tagFor(number))).map((number) => {
+        const {left, top} = box.getBoundingClientRect(), at = number.getBoundingClientRect();
+        return [box, tagFor(number), {left: at.left - left + box.scrollLeft, top: at.top - top + box.scrollTop,
+                                      width: at.width, height: at.height}];
+      }));
+    for (const [box, tag, at] of found) {  // all are measured by now
+      let stop = box.querySelector(`a.eq-stop[href="#${idOf(tag)}"]`);
+      if (!stop) {
+        stop = document.createElement("a");
+        Object.assign(stop, {className: "eq-stop", href: `#${idOf(tag)}`});
+        stop.setAttribute("aria-label", `(${tag}), to its line of code`);
+        stop.addEventListener("focus", () => stop.matches(":focus-visible") && lightLines(tag));
+        stop.addEventListener("blur", dark);
+        stop.addEventListener("click", (event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+          event.preventDefault();
+          const line = linesOf(tag)[0];
+          for (let up = line.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
+          line.scrollIntoView({block: "center"});
+          line.querySelector("a.eq").focus();
+        });
+        box.append(stop);
+      }
+      for (const [side, value] of Object.entries(at)) stop.style[side] = `${value}px`;
+    }
   });
 })();

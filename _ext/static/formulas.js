@@ -238,6 +238,24 @@
     if (!roots.length) fit.width = innerWidth;     // for who waits until the formulas fit
     document.dispatchEvent(new Event("formulas-fit"));
   }
+  // What the reader sees first is set first, and painted; then the rest, some at a time, so that the page answers.
+  const SOME = 40;
+  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  async function inTurn() {
+    const boxes = [...document.querySelectorAll(".math")];
+    const seen = boxes.filter((box) => {
+      const {top, bottom, width} = box.getBoundingClientRect();
+      return width && bottom > 0 && top < innerHeight;
+    });
+    for (let todo = boxes.filter((box) => !seen.includes(box)), now = seen; ; now = todo.splice(0, SOME)) {
+      if (now.length) await window.MathJax.typesetPromise(now);
+      if (!todo.length) break;
+      if (document.visibilityState === "visible") await painted();
+    }
+    return window.MathJax.startup.defaultPageReady();  // what is left, and what MathJax does at the end
+  }
+  if (window.MathJax && !window.MathJax.version) window.MathJax.startup = {...window.MathJax.startup, pageReady: inTurn};
+
   let width = 0, timer = 0;
   function again() {
     if (innerWidth === width) return;

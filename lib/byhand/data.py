@@ -1,6 +1,6 @@
 """The data sets of book/data, read from disk; nothing is downloaded. Sources and licences: book/data/LICENSES.md.
 
-And random windows of a text of one's own.
+And random windows of a text of one's own; `number_words` is here by its old address too.
 """
 
 import csv
@@ -17,7 +17,8 @@ import numpy as np
 from jaxtyping import Float, Int64, Integer
 from numpy import ndarray as Array
 
-from byhand.check import Index, Size, checked
+from byhand.check import Size, checked
+from byhand.number_words import number_words  # noqa: F401  (its address before it had a module)
 from byhand.tree import unflatten
 
 
@@ -119,51 +120,6 @@ def senses() -> tuple[Sense, ...]:
     lines = _read("senses.tsv").decode().splitlines()
     rows = (line.split("\t") for line in lines[1:])
     return tuple(Sense(word, sense, other, tuple(sentence.split())) for word, sense, other, sentence in rows)
-
-
-ENGLISH = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-           "seventeen eighteen nineteen").split()
-ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-GERMAN = ("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-          "siebzehn achtzehn neunzehn").split()
-GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
-
-
-@checked
-def number_words(n: Index, language: str = "en") -> str:
-    """n as it is said, 0 … 999,999: "three hundred and forty-two", in German (de) "dreihundertzweiundvierzig".
-
-    English puts the tens before the units, and "and" after the hundreds; German has the units first, in one word.
-    """
-    if n >= 1_000_000:
-        raise ValueError(f"number_words: n is {n}, expected at most 999999")
-    if language not in ("en", "de"):
-        raise ValueError(f"number_words: language is {language!r}, expected 'en' or 'de'")
-    return (_english if language == "en" else _german)(int(n))
-
-
-def _english(n: int) -> str:
-    if n < 20:
-        return ENGLISH[n]
-    if n < 100:
-        tens, units = divmod(n, 10)
-        return ENGLISH_TENS[tens - 2] + (f"-{ENGLISH[units]}" if units else "")
-    name, size = ("thousand", 1000) if n >= 1000 else ("hundred", 100)
-    high, low = divmod(n, size)
-    link = " and " if low < 100 else " "  # one thousand and one, but one thousand two hundred
-    return f"{_english(high)} {name}" + (f"{link}{_english(low)}" if low else "")
-
-
-def _german(n: int, last: bool = True) -> str:
-    """`last`: nothing follows, so one is "eins"; before another word it is "ein"."""
-    if n < 20:
-        return "ein" if n == 1 and not last else GERMAN[n]
-    if n < 100:
-        tens, units = divmod(n, 10)
-        return (f"{_german(units, False)}und" if units else "") + GERMAN_TENS[tens - 2]
-    name, size = ("tausend", 1000) if n >= 1000 else ("hundert", 100)
-    high, low = divmod(n, size)
-    return f"{_german(high, False)}{name}" + (_german(low, last) if low else "")
 
 
 @functools.cache

@@ -539,6 +539,7 @@ WRONG = [
     M("np.block.feed_forward_forward + feed_forward_backward", "twin invariant", "feed-forward: tokens mixed by a reshape, consistently",
       "    U, up = linear", "    X = X.mT.reshape(X.shape)\n    U, up = linear",
       "    return dX, {", "    dX = dX.reshape(*dX.shape[:-2], *dX.shape[:-3:-1]).mT\n    return dX, {"),
+    M("pt.block._gelu", "invariant", "GELU in float64: Φ of √2 x", "math.sqrt(0.5)", "1.0"),
     M("pt.block.ACTIVATIONS", "invariant", "GELU by tanh: the exact one", 'F.gelu(X, approximate="tanh")', "F.gelu(X)"),
     M("pt.block.feed_forward", "twin invariant", "gate: the activation on the wrong branch",
       'linear(X, params["W_g"]), activation) * U', 'U, activation) * linear(X, params["W_g"])'),

@@ -180,6 +180,10 @@ def a_failed_save_removes_its_data(module):
             equal(module.load_checkpoint(folder).trees, trees(2 if when == "after" else 1))
 
 
+def refused(*_, **__):
+    raise PermissionError(13, "Permission denied")
+
+
 def a_folder_is_tried_before_the_run(module):
     with new_folder() as name:
         folder = Path(name) / "new" / "folder"
@@ -191,19 +195,26 @@ def a_folder_is_tried_before_the_run(module):
             raises(OSError, f"prepare_folder: {bad} cannot be used .*, expected a folder",
                    lambda bad=bad: module.prepare_folder(bad))
             assert file.read_text() == "mine"
-        raises(NotADirectoryError, f"checkpoints: {file} cannot be listed", lambda: module.checkpoints(file))
-        for function in ("listdir", "open", "unlink"):
-            def refuse(*_, **__):
-                raise PermissionError(13, "Permission denied")
-
+        (folder / "probe").write_text("mine")
+        module.prepare_folder(folder)
+        assert (folder / "probe").read_text() == "mine"
+        for place, function in ((os, "listdir"), (io, "open"), (os, "unlink")):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(io if function == "open" else os, function, refuse)
+                patch.setattr(place, function, refused)
                 raises(PermissionError, "prepare_folder: .*/folder cannot be used .*Permission denied",
                        lambda: module.prepare_folder(folder))
-                if function == "listdir":
-                    for call in (module.checkpoints, module.load_checkpoint):
-                        raises(PermissionError, "checkpoints: .* cannot be listed .*Permission denied",
-                               lambda call=call: call(folder))
+
+
+def a_folder_that_cannot_be_listed_is_not_empty(module):
+    with new_folder() as name:
+        file = Path(name) / "file"
+        file.write_text("mine")
+        raises(NotADirectoryError, f"checkpoints: {file} cannot be listed", lambda: module.checkpoints(file))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "listdir", refused)
+            for call in (module.checkpoints, module.load_checkpoint):
+                raises(PermissionError, "checkpoints: .* cannot be listed .*Permission denied",
+                       lambda call=call: call(Path(name)))
 
 
 def nothing_is_lost_to_a_second_run(module):
@@ -627,14 +638,28 @@ def threads_hold_nothing(module):
     assert seen == ["done"]
 
 
+def what_json_cannot_keep_is_refused(module):
+    """Or it would come back as something else; the rest comes back as JSON has it."""
+    assert module.plain_json("f", "x", {"a": (1, 2), 3: None}) == {"a": [1, 2], "3": None}
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value, error, says in (({1: "a", "1": "b"}, ValueError, "f: x has two keys that are '1' as text"),
+                               ({"a": {1, 2}}, TypeError, "f: x is not JSON"), (deep, TypeError, "f: x is not JSON"),
+                               (float("nan"), TypeError, "f: x is not JSON")):
+        raises(error, says, lambda value=value: module.plain_json("f", "x", value))
+
+
 INVARIANTS = {"io.checkpoint": [
     what_was_saved_comes_back, it_comes_back_in_the_order_of_like, the_last_ones_are_kept, remains_of_a_kill_are_removed,
     remains_may_belong_to_a_save_that_goes_on, files_of_others_stay, a_failed_save_removes_its_data,
-    a_folder_is_tried_before_the_run, nothing_is_lost_to_a_second_run, every_damage_is_refused,
+    a_folder_that_cannot_be_listed_is_not_empty, nothing_is_lost_to_a_second_run, every_damage_is_refused,
     other_trees_in_its_place_are_refused, what_is_still_good_is_named, another_model_is_refused, wrong_calls_are_refused,
     forged_contents_are_refused, checkpoints_of_before_are_loaded, another_may_save_at_any_point,
     a_reader_gets_what_replaced_its_checkpoint, a_cut_at_any_point_loses_nothing,
-    data_are_on_the_disk_before_they_are_named, an_interrupt_waits_for_the_end, threads_hold_nothing]}
+    data_are_on_the_disk_before_they_are_named],
+    "io.files": [a_folder_is_tried_before_the_run, what_json_cannot_keep_is_refused],
+    "io.interrupts": [an_interrupt_waits_for_the_end, threads_hold_nothing]}
 
 
 WRONG = [
@@ -679,11 +704,11 @@ WRONG = [
     M("io.checkpoint._body", "invariant", "the JSON's own digest not checked",
       "    if stated != got:", "    if False:"),
     M("io.checkpoint.save_checkpoint", "invariant", "sealed before JSON changes the keys",
-      '    meta = _plain("save_checkpoint", "meta", {} if meta is None else meta)\n', '    meta = {} if meta is None else meta\n    _plain("save_checkpoint", "meta", meta)\n'),
-    M("io.checkpoint._plain", "invariant", "keys that JSON merges",
+      '    meta = plain_json("save_checkpoint", "meta", {} if meta is None else meta)\n', '    meta = {} if meta is None else meta\n    plain_json("save_checkpoint", "meta", meta)\n'),
+    M("io.files.plain_json", "invariant", "keys that JSON merges",
       "        if len(set(keys)) < len(keys):", "        if False:"),
     M("io.checkpoint.save_checkpoint", "invariant", "any meta", "meta: dict | None", "meta: Any"),
-    M("io.checkpoint._plain", "invariant", "a deep meta met by Python alone",
+    M("io.files.plain_json", "invariant", "a deep meta met by Python alone",
       '    except (TypeError, ValueError, RecursionError) as error:\n        raise TypeError(f"{where}', '    except (TypeError, ValueError) as error:\n        raise TypeError(f"{where}'),
     M("io.checkpoint.load_checkpoint", "invariant", "falls back without a word",
       "            whole = next(", "            return load_checkpoint(folder, like, config, steps[steps.index(now) - 1])\n            whole = next("),
@@ -753,24 +778,24 @@ WRONG = [
       "    except IsADirectoryError:\n", "    except ZeroDivisionError:\n"),
     M("io.checkpoint._opened", "invariant", "a folder for the data met by Python alone",
       "(FileNotFoundError, IsADirectoryError)", "FileNotFoundError"),
-    M("io.checkpoint.prepare_folder", "invariant", "a folder is made, not tried",
+    M("io.files.prepare_folder", "invariant", "a folder is made, not tried",
       '        probe.write_bytes(b"probe")\n        probe.unlink()\n', ""),
-    M("io.checkpoint.prepare_folder", "invariant", "the probe is left",
+    M("io.files.prepare_folder", "invariant", "the probe is left",
       "        probe.unlink()\n", ""),
-    M("io.checkpoint.prepare_folder", "invariant", "a folder that cannot be listed passes",
+    M("io.files.prepare_folder", "invariant", "a folder that cannot be listed passes",
       "        os.listdir(folder)\n        probe", "        probe"),
-    M("io.checkpoint.prepare_folder", "invariant", "a probe over a file of that name",
+    M("io.files.prepare_folder", "invariant", "a probe over a file of that name",
       "probe-{secrets.token_hex(8)}", "probe"),
     M("io.checkpoint.save_checkpoint", "invariant", "meta checked after the data are written",
-      '    meta = _plain("save_checkpoint", "meta", {} if meta is None else meta)\n', '    folder.mkdir(exist_ok=True)\n    write_whole(folder / "early", b"")\n    meta = _plain("save_checkpoint", "meta", {} if meta is None else meta)\n'),
+      '    meta = plain_json("save_checkpoint", "meta", {} if meta is None else meta)\n', '    folder.mkdir(exist_ok=True)\n    write_whole(folder / "early", b"")\n    meta = plain_json("save_checkpoint", "meta", {} if meta is None else meta)\n'),
     M("io.checkpoint.save_checkpoint", "invariant", "step not checked", "step: Index", "step: int"),
     M("io.checkpoint.save_checkpoint", "invariant", "steps of NumPy met by JSON", "@checked\n", ""),
-    M("io.checkpoint.InterruptsHeld.__exit__", "invariant", "interrupt forgotten",
+    M("io.interrupts.InterruptsHeld.__exit__", "invariant", "interrupt forgotten",
       "signal.raise_signal(signal.SIGINT)", "pass"),
-    M("io.checkpoint.InterruptsHeld.__enter__", "invariant", "interrupt not held",
+    M("io.interrupts.InterruptsHeld.__enter__", "invariant", "interrupt not held",
       "signal.signal(signal.SIGINT, lambda *_: self.came.append(True))", "pass"),
-    M("io.checkpoint.InterruptsHeld.__exit__", "invariant", "handler not put back",
+    M("io.interrupts.InterruptsHeld.__exit__", "invariant", "handler not put back",
       "            signal.signal(signal.SIGINT, self.before)\n", "            pass\n"),
-    M("io.checkpoint.InterruptsHeld.__enter__", "invariant", "handler set in every thread",
+    M("io.interrupts.InterruptsHeld.__enter__", "invariant", "handler set in every thread",
       "if threading.current_thread() is threading.main_thread():", "if True:"),
 ]

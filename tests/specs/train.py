@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from byhand import tree
 from byhand.io import run as io_run
 from byhand.io.checkpoint import checkpoints, load_checkpoint, save_checkpoint
@@ -685,6 +686,49 @@ def the_options_reach_the_optimiser(module):
         raises(ValueError, "resume=True", lambda: torch_run(module, 4, folder=folder, resume=False, **options))
 
 
+def all_go_on_from_where_the_first_does(module):
+    """Though this one sees a later checkpoint, as one does that is not told which: they would wait for each other for ever."""
+    drawn, broadcast = [], dist.broadcast
+
+    def of_the_first(x, src):
+        return x.fill_(2) if x.dtype == torch.int64 else broadcast(x, src)
+
+    def batch_at(step):
+        drawn.append(step)
+        return tensors(step)
+
+    with new_folder() as folder:
+        torch_run(module, 4, small_module(p=0.0), folder=folder, save_every=2)
+        assert checkpoints(folder) == [2, 4]
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        dist.broadcast = of_the_first
+        try:
+            torch_run(module, 4, small_module(p=0.0), folder=folder, save_every=2, batch_at=batch_at)
+        finally:
+            dist.broadcast = broadcast
+            dist.destroy_process_group()
+    assert drawn == [3, 4], drawn
+
+
+def an_interrupt_asks_no_other_process(module):
+    """Where parameters are cut, what has not been saved before is lost: the others may never come to send their shares."""
+    def interrupted(step):
+        if step == 4:
+            raise KeyboardInterrupt
+        return tensors(step)
+
+    cut, module.cut = module.cut, lambda *_: None  # one process alone has nothing to cut
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        for shard, saved in ((False, [2, 3]), (True, [2])):
+            with new_folder() as folder:
+                raises(KeyboardInterrupt, "", lambda: torch_run(module, 6, small_module(p=0.0), batch_at=interrupted, folder=folder, save_every=2, shard=shard))  # noqa: B023
+                assert checkpoints(folder) == saved, (shard, checkpoints(folder))
+    finally:
+        module.cut = cut
+        dist.destroy_process_group()
+
+
 class Plain(torch.nn.Module):
     """Of torch's own parts."""
 
@@ -774,6 +818,7 @@ INVARIANTS = {
                  the_halves_go_on_with_each_others_runs,
                  evaluation_is_without_dropout_and_gradients, random_numbers_are_a_matter_of_seed_and_step,
                  the_options_reach_the_optimiser, autocast_computes_in_bfloat16_and_keeps_float32,
+                 all_go_on_from_where_the_first_does, an_interrupt_asks_no_other_process,
                  torch_refuses_wrong_input],
 }
 
@@ -850,7 +895,7 @@ WRONG = [
     # what the loop calls
     M("io.run.RunFolder.resume", "invariant", "no history",
       "extend(values.tolist())", "extend([0.0] * len(values))"),
-    M("io.run.RunFolder.resume", "invariant", "config not compared", ", self.settings)", ")"),
+    M("io.run.RunFolder.resume", "invariant", "config not compared", ", self.settings, step)", ", None, step)"),
     M("io.run.RunFolder.resume", "invariant", "another model loaded", '{"params": params, "state": state}', "None"),
     M("io.run.RunFolder.resume", "invariant", "a new run over an old one", "if not resume:", "if False:"),
     M("io.run.RunFolder.resume", "invariant", "a checkpoint without history",
@@ -945,8 +990,10 @@ WRONG = [
       '        load_optimizer_state(module, optimizer, saved.state)\n', ""),
     M("pt.train.train", "invariant", "resumed: parameters start again",
       "(p := module.get_parameter(name)).copy_(laid_out_as(p, x))", "str(module.get_parameter(name) is x)"),
+    M("pt.train.train", "invariant", "resumed: each from what it sees", "of_the_first(run.last(), place)", "run.last()"),
     M("pt.train.train", "invariant", "resumed: best forgotten", "best = saved.best", "best = None"),
-    M("pt.train.train", "invariant", "Ctrl-C writes nothing", "        run.save(history, *trees(), best)\n        raise", "        raise"),
+    M("pt.train.train", "invariant", "Ctrl-C writes nothing", "            run.save(history, *trees(), best)\n        raise", "            pass\n        raise"),
+    M("pt.train.train", "invariant", "Ctrl-C waits for shares that nobody sends", "        if not shard:  #", "        if True:  #"),
     M("pt.train.train", "invariant", "betas forgotten", "0.0, betas, eps, weight_decay, ", "0.0, eps=eps, weight_decay=weight_decay, exempt="),
     M("pt.train.train", "invariant", "exempt forgotten", "weight_decay, exempt)\n\n", "weight_decay)\n\n"),
     M("pt.train.train", "invariant", "options not compared",

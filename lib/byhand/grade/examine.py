@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .judge import Verdict, finish, judge, recognise, two_mistakes
+from .judge import Verdict, finish, judge, recognise
 from .limits import Heard
 from .model import DISPLAY, Case, Mutant, Question, make_inputs
 from .run import run
+from .two import in_part, put_together, two_mistakes
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,17 @@ class Outcome:
     given: str = ""  # shapes of the inputs
     sure: bool = True  # False if that mistake would also show in a case that this answer passes
     second: Mutant | None = None  # where the answer is what two known mistakes give together
+    part: str | None = None  # of one mistake among two, the output in which it shows, if that can be told
+    besides: str = ""  # how that output differs from what the mistake alone gives
+
+    @property
+    def ahead(self):
+        """What is said before the message."""
+        if self.part is not None:
+            return f"One of two mistakes{', seen in ' if self.part else ''}{self.part}: "
+        if self.second:
+            return f"{'T' if self.sure else 'In this case t'}wo mistakes together give these numbers. "
+        return "" if self.sure else "In this case it looks like this: "
 
 
 @dataclass(frozen=True)
@@ -125,14 +137,25 @@ def _known_mistakes(question, results, expected, seen):
             if (m.name, case.name) not in seen:
                 seen[m.name, case.name] = finish(question, given, run(m.function, given, question))
         theirs.append([seen[m.name, case.name] for case in cases])
-    found, right = {}, list(map(expected, cases))
-    for c, hit in enumerate(recognise(question, cases, mine, theirs, verdicts, right)):
-        if hit is not None:
-            found[c] = {"mutant": question.mutants[hit[0]], "sure": hit[1]}
-    if any(verdict.kind == "wrong" and c not in found for c, verdict in enumerate(verdicts)):
-        for c, (a, b) in two_mistakes(question, cases, mine, theirs, verdicts, right).items():
-            found.setdefault(c, {"mutant": question.mutants[a], "second": question.mutants[b]})
-    return {cases[c].name: known for c, known in found.items()}
+    right = list(map(expected, cases))
+    given = question, cases, mine, theirs, verdicts, right
+    found = {c: {"mutant": hit[0], "sure": hit[1]} for c, hit in enumerate(recognise(*given)) if hit}
+    if not _settled(found, verdicts):
+        for c, (some, sure) in put_together(*given, inputs).items():
+            found[c] = ({"mutant": some[0], "second": some[1]} if len(some) > 1 else
+                        {"mutant": some[0]} | ({} if sure else {"part": ""})) | {"sure": sure}
+    for search in (two_mistakes, in_part):
+        if any(verdict.kind == "wrong" and c not in found for c, verdict in enumerate(verdicts)):
+            found = search(*given) | found
+    return {cases[c].name: known | {k: question.mutants[known[k]] for k in ("mutant", "second") if k in known}
+            for c, known in found.items()}
+
+
+def _settled(found, verdicts):
+    """Does one mistake explain every wrong case, and no other case speak against it?"""
+    failed = [c for c, verdict in enumerate(verdicts) if not verdict.ok]
+    return (all(c in found and found[c]["sure"] for c in failed)
+            and len({known["mutant"] for known in found.values()}) == 1)
 
 
 def score(question, outcomes):
@@ -186,11 +209,10 @@ def _lines(report):
             lines.append(Line(f"The same {mistakes} as in '{told[o.mutant, o.second]}'."))
         elif o.mutant:
             told[o.mutant, o.second] = o.case.name
-            doubt = "" if o.sure else "In this case it looks like this: "
-            doubt = "Two mistakes together give these numbers. " if o.second else doubt
-            for mutant in (o.mutant, o.second) if o.second else (o.mutant,):
-                lines.append(Line(f"{doubt}{mutant.message}", section=mutant.section))
-                doubt = ""
+            for ahead, mutant in ((o.ahead, o.mutant), ("", o.second)):
+                lines += [Line(f"{ahead}{mutant.message}", section=mutant.section)] if mutant else []
+            if o.besides:
+                lines.append(Line(f"Compared with what this mistake alone gives: {o.besides}"))
         elif o.verdict.remark:
             lines += [Line(line) for line in o.verdict.remark.splitlines()]
         # expected numbers belong to the public cases alone

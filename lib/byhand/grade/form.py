@@ -1,11 +1,8 @@
-"""What a wrong array looks like, where no known mistake gives it: words about its form, and about a crash.
+"""What wrong numbers look like, where no known mistake gives them: words about their form.
 
 Every sentence here is a fact about the arrays ("each number is 2 times the expected one"), never a guess at its cause.
 """
 
-import ast
-import itertools
-import linecache
 import math
 from collections import Counter
 
@@ -14,8 +11,8 @@ import numpy as np
 from .model import NOTHING
 
 # Bound now, as in the judge: an answer that patches numpy later changes nothing here.
-_abs, _sort, _swap, _sign, _ndarray = np.abs, np.sort, np.swapaxes, np.sign, np.ndarray
-_errstate, _isnan, _isfinite, _Float = np.errstate, np.isnan, np.isfinite, np.float64
+_abs, _sort, _swap, _sign = np.abs, np.sort, np.swapaxes, np.sign
+_errstate, _isfinite, _Float = np.errstate, np.isfinite, np.float64
 CLOSE = 1e-8
 
 NEVER_NEGATIVE = {
@@ -36,112 +33,6 @@ def close(a, b):
 
 def plain(array):
     return array.astype(_Float) if array.dtype.kind in "biuf" else None
-
-
-# ---------------------------------------------------------------- shapes
-
-
-def about_shape(array, right):
-    """A sentence about a wrong shape, or ""."""
-    mine, theirs = array.shape, right.shape
-    a, b = plain(array), plain(right)
-    if a is None or b is None:
-        return ""
-    if len(mine) == len(theirs) == 1:
-        return " ".join(filter(None, (_one_off(a, b), _same_beginning(a, b))))
-    if len(mine) == len(theirs):
-        return _turned(a, b) or _as_they_lie(a, b) or _one_off(a, b)
-    if len(mine) > len(theirs):
-        return _too_many(a, b) or _as_they_lie(a, b)
-    return _too_few(a, b) or _as_they_lie(a, b)
-
-
-def _as_they_lie(a, b):
-    if a.size == b.size and close(a.ravel(), b.ravel()):
-        return "The numbers are right and in order; only the shape is another."
-    return ""
-
-
-def _same_beginning(a, b):
-    """Of two sequences of different lengths: where they part."""
-    n = min(a.size, b.size)
-    apart = [i for i in range(n) if a[i] != b[i]]
-    if apart == [] and n:
-        return "All numbers that both have are equal." if n > 1 else ""
-    return f"The first {apart[0]} are right; from there on they part." if apart and apart[0] > 1 else ""
-
-
-def _turned(a, b):
-    if a.ndim >= 2 and a.shape == (*b.shape[:-2], b.shape[-1], b.shape[-2]):
-        if close(_swap(a, -1, -2), b):
-            return "Rows and columns are exchanged; the numbers are right."
-        return "Rows and columns are exchanged."
-    if sorted(a.shape) == sorted(b.shape):
-        for order in itertools.permutations(range(a.ndim)) if a.ndim < 6 else ():
-            if tuple(a.shape[k] for k in order) == b.shape and close(a.transpose(order), b):
-                return f"The numbers are right, but their axes stand in another order: transpose{order} mends it."
-        return "The sizes are right, but their axes stand in another order."
-    return ""
-
-
-def _one_off(a, b):
-    wrong = [k for k in range(a.ndim) if a.shape[k] != b.shape[k]]
-    if len(wrong) != 1:
-        return ""
-    (k,) = wrong
-    gap = b.shape[k] - a.shape[k]
-    where = {0: "first", a.ndim - 1: "last"}.get(k, f"{k}-th")
-    if a.shape[k] == 1 < b.shape[k]:
-        for name, value in (("sum", b.sum(axis=k, keepdims=True)), ("mean", b.mean(axis=k, keepdims=True))):
-            if close(a, value):
-                return f"The {where} axis is gone: this is the {name} over it of what is expected."
-    what = f"The {where} axis" if a.ndim > 1 else "It"
-    if abs(gap) == 1:
-        return f"{what} has one entry too {'few' if gap > 0 else 'many'}."
-    if a.shape[k] > b.shape[k] > 1 and a.shape[k] % b.shape[k] == 0:
-        return f"{what} is {a.shape[k] // b.shape[k]} times as long as it should be."
-    return ""
-
-
-def _too_many(a, b):
-    ones = tuple(k for k in range(a.ndim) if a.shape[k] == 1)
-    for some in itertools.chain.from_iterable(itertools.combinations(ones, r) for r in range(1, len(ones) + 1)):
-        if a.ndim - len(some) == b.ndim and a.squeeze(axis=some).shape == b.shape:
-            return "There are axes of length one too many, such as keepdims=True leaves them."
-    extra = a.ndim - b.ndim
-    lead = tuple(range(extra))
-    if a.shape[extra:] == b.shape:
-        axes = "axis" if extra == 1 else "axes"
-        for name, value in (("summed", a.sum(axis=lead)), ("averaged", a.mean(axis=lead))):
-            if close(value, b):
-                return f"The leading {axes} {a.shape[:extra]} should be {name} away: with that it would be right."
-        return f"There is a leading part {a.shape[:extra]} too much."
-    for k in range(a.ndim):
-        if extra == 1 and a.shape[:k] + a.shape[k + 1 :] == b.shape:
-            for name, value in (("summed", a.sum(axis=k)), ("averaged", a.mean(axis=k))):
-                if close(value, b):
-                    return f"Axis {k}, counted from 0, should be {name} away: with that it would be right."
-    return ""
-
-
-def _too_few(a, b):
-    gone = b.ndim - a.ndim
-    for axes in itertools.combinations(range(b.ndim), gone):
-        left = tuple(n for k, n in enumerate(b.shape) if k not in axes)
-        if left != a.shape:
-            continue
-        which = f"axis {axes[0]}" if gone == 1 else "axes " + ", ".join(map(str, axes))
-        if a.size == b.size and close(a.ravel(), b.ravel()):
-            return f"The numbers are right, but an axis of length one is gone, {which}, counted from 0: it stays."
-        for name, value in (("sum", b.sum(axis=axes)), ("mean", b.mean(axis=axes))):
-            if close(a, value):
-                return f"This is the {name} of what is expected over {which}, counted from 0."
-    if b.shape[gone:] == a.shape:
-        return f"The leading part {b.shape[:gone]} is missing."
-    return ""
-
-
-# ---------------------------------------------------------------- numbers
 
 
 def about_numbers(name, array, right):
@@ -211,7 +102,7 @@ def _whole(a, b):
         return "The sign is the opposite; the size is right." if a.size == 1 else "All signs are the opposite."
     c = float((a * b).sum() / (b * b).sum())
     if c and abs(c - 1) > CLOSE and close(a / c, b):
-        word = _factor(c)
+        word = factor_of(c)
         if a.size == 1:  # a single number is always some multiple of another
             return f"This is {word} times the expected number." if word[0] != "~" else ""
         return f"Every number is {word.lstrip('~')} times the expected one."
@@ -224,7 +115,7 @@ def _whole(a, b):
     return ""
 
 
-def _factor(c):
+def factor_of(c):
     """A number as one would write it; with ~ in front if it is none that one would know."""
     sign, c = "−" if c < 0 else "", abs(c)
     for k in range(1, 129):
@@ -232,6 +123,27 @@ def _factor(c):
             if abs(c / value - 1) < CLOSE:
                 return sign + text
     return f"~{sign}{c:.4g}"
+
+
+def against(mine, known, right):
+    """(rank, words, numbers that agree) where an array is a known wrong one but for its form, and the right one is
+    not that; None else.  Words such as "every number is 2 times"."""
+    if mine.size < 4 or mine.shape != known.shape:
+        return None
+    with _errstate(all="ignore"):
+        for rank, look in enumerate((_whole, _lines, _places), start=1):
+            if look(mine, right) if mine.shape == right.shape else "":
+                return None
+            text = look(mine, known)
+            if text and not (known.shape == right.shape and look(known, right)):
+                return rank, text, int((mine != 0).sum())
+        text = _part(mine, known) if mine.shape == right.shape else ""
+        if not text:
+            return None
+        size = float(_abs(right).max(initial=0.0)) * CLOSE + 1e-12
+        wrong, told = _abs(mine - right) > size, _abs(known - right) > size
+        met = told & (_abs(mine - known) <= size)
+        return (4, text, int(met.sum())) if 2 * met.sum() > wrong.sum() and not (told & ~wrong).any() else None
 
 
 def _lines(a, b):
@@ -290,7 +202,9 @@ def _part(a, b):
             which = {0: f"the first {word}", n - 1: f"the last {word}"}.get(wrong[0], f"{word} {wrong[0]}")
             which = f"{word} number {wrong[0]}" if word.endswith(",") else which
         else:
-            which = f"{word.rstrip(',')}s {', '.join(map(str, wrong[:6]))}".replace("entrys", "entries")
+            places = ", ".join(map(str, wrong[:6]))
+            which = f"parts {places} of axis {k}" if word.endswith(",") else f"{word}s {places}"
+            which = which.replace("entrys", "entries")
         return f"All is right but {which}."
     return ""
 
@@ -331,163 +245,5 @@ def about_not_finite(array, events):
         rows = bad.any(axis=-1)
         if not rows.all() and (bad.all(axis=-1) == rows).all() and int(rows.sum()) == 1:
             where = [int(i[0]) for i in rows.nonzero()]
-            text += f" One row is concerned, {name_of(where)}."
+            text += f" One row is concerned, {where}."
     return text.strip()
-
-
-def name_of(where):
-    return f"[{', '.join(map(str, where))}]"
-
-
-# ---------------------------------------------------------------- crashes
-
-SAID = {  # words of PyTorch's, and what they come to
-    "a leaf Variable that requires grad": "A parameter is changed while autograd watches: change it under "
-                                          "torch.no_grad().",
-    "must match the size of tensor": "Two tensors met whose shapes do not fit: counted from the right, two sizes must "
-                                     "be equal, or one of them 1.",
-    "to have the same dtype": "Two kinds of numbers met, such as float32 and float64: hand on the dtype.",
-}
-METHODS = ("swapaxes", "transpose", "reshape", "sum", "mean", "max", "ravel", "squeeze")
-
-
-def about_crash(error, frame, lasti):
-    """Which two shapes met, where a product or a sum of arrays failed; "" if that cannot be said."""
-    if type(error) not in (ValueError, RuntimeError):
-        return ""
-    message = str(error)
-    for words, said in SAID.items():
-        if words in message:
-            return said
-    if "einstein sum" in message and "ellipsis" in message:
-        return ("np.einsum does not sum over the axes under ... when the result leaves them out; reshape them into one "
-                "axis first, or give each a letter.")
-    if "cannot reshape array" in message or "axes don't match array" in message:
-        return _about_axes(_node_at(frame, lasti), frame)
-    if "not broadcastable to correct shape" in message:
-        return _about_at(_node_at(frame, lasti), frame)
-    product = "matmul" in message or "not aligned" in message or "gufunc signature" in message
-    if not (product or "broadcast" in message):
-        return ""
-    node = _node_at(frame, lasti)
-    pair = _operands(node, frame)
-    if pair is None:
-        return ""
-    (left, right), source = pair
-    met = f"{source} was given shapes {left.shape} and {right.shape}: "
-    if not product:
-        return met + "counted from the right, two sizes must be equal, or one of them 1."
-    if left.ndim and right.ndim:
-        inner = right.shape[-2] if right.ndim > 1 else right.shape[0]
-        if left.shape[-1] != inner:
-            met += f"a product needs equal inner sizes, and these are {left.shape[-1]} and {inner}."
-        else:
-            met += "the inner sizes agree, the leading axes do not."
-        if ".T" in source and max(left.ndim, right.ndim) > 2:
-            met += " With more than two axes .T turns all of them round; .mT exchanges the last two."
-        return met
-    return met + "neither may be a single number."
-
-
-def _about_axes(node, frame):
-    """Which array it was whose axes are to be counted otherwise, or exchanged."""
-    if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("reshape", "transpose")):
-        return ""
-    inner = node.func.value
-    if isinstance(inner, ast.Name) and inner.id in ("np", "numpy") and node.args:
-        inner = node.args[0]
-    try:
-        with _errstate(all="ignore"):
-            value = _value(inner, {**frame.f_globals, **frame.f_locals})
-    except Exception:
-        return ""
-    if type(value) is not _ndarray:
-        return ""
-    source = " ".join(ast.unparse(inner).split())
-    axes = f"{value.ndim} axes" if value.ndim != 1 else "one axis"
-    return f"{source} has {axes} here, {value.shape}."
-
-
-def _about_at(node, frame):
-    """Which shapes np.add.at was given."""
-    if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "at" and len(node.args) == 3):
-        return ""
-    scope, shapes = {**frame.f_globals, **frame.f_locals}, []
-    try:
-        with _errstate(all="ignore"):
-            shapes = [np.shape(_value(arg, scope)) for arg in node.args]
-    except Exception:
-        return ""
-    return (f"{ast.unparse(node.func)} was given places of shape {shapes[1]} in an array of shape {shapes[0]}, and "
-            f"values of shape {shapes[2]}: there must be a value, or a row of values, for each place.")
-
-
-def _node_at(frame, lasti):
-    """The expression that failed, as a tree, and its text."""
-    code = frame.f_code
-    spots = list(code.co_positions())
-    if lasti // 2 >= len(spots) or None in spots[lasti // 2]:
-        return None
-    first, last, start, end = spots[lasti // 2]
-    lines = [linecache.getline(code.co_filename, k, frame.f_globals).encode() for k in range(first, last + 1)]
-    if not all(lines):
-        return None
-    lines[-1] = lines[-1][:end]
-    lines[0] = lines[0][start:]
-    try:
-        return ast.parse("(" + b"".join(lines).decode() + ")", mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
-
-
-def _operands(node, frame):
-    if isinstance(node, ast.BinOp):
-        sides = (node.left, node.right)
-    elif isinstance(node, ast.AugAssign):
-        sides = (node.target, node.value)
-    elif isinstance(node, ast.Call) and len(node.args) == 2:
-        sides = node.args
-    else:
-        return None
-    scope = {**frame.f_globals, **frame.f_locals}
-    try:
-        with _errstate(all="ignore"):
-            values = [_value(side, scope) for side in sides]
-    except Exception:
-        return None
-    if not all(type(value) is _ndarray for value in values):
-        return None
-    return values, " ".join(ast.unparse(node).split())
-
-
-def _value(node, scope):
-    """The value of an expression of plain arrays and numbers, without a call that could do more than look."""
-    match node:
-        case ast.Name(id=name):
-            value = scope[name]
-            if type(value) not in (_ndarray, int, float, tuple, np.float64, np.int64):
-                raise TypeError
-            return value
-        case ast.Constant(value=value):
-            return value
-        case ast.Attribute(value=inner, attr="T" | "mT" | "shape" | "ndim" as attr):
-            return getattr(_value(inner, scope), attr)
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -_value(inner, scope)
-        case ast.BinOp(left=left, right=right, op=op):
-            a, b = _value(left, scope), _value(right, scope)
-            return {ast.Add: lambda: a + b, ast.Sub: lambda: a - b, ast.Mult: lambda: a * b, ast.Div: lambda: a / b,
-                    ast.MatMult: lambda: a @ b}[type(op)]()
-        case ast.Subscript(value=inner, slice=index):
-            return _value(inner, scope)[_value(index, scope)]
-        case ast.Slice(lower=low, upper=high, step=step):
-            return slice(*(None if part is None else _value(part, scope) for part in (low, high, step)))
-        case ast.Tuple(elts=items):
-            return tuple(_value(item, scope) for item in items)
-        case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=args, keywords=words) if attr in METHODS:
-            value = _value(inner, scope)
-            if type(value) is not _ndarray:
-                raise TypeError
-            return getattr(value, attr)(*(_value(a, scope) for a in args),
-                                        **{w.arg: _value(w.value, scope) for w in words})
-    raise TypeError

@@ -164,7 +164,7 @@ HEADINGS = {
     "16.6": ("16_flash.ipynb", "16.6 · Slopes", "0ab6a00c"),
     "16.7": ("16_flash.ipynb", "16.7 · Cheaper attention", "72886b71"),
     "16.8": ("16_flash.ipynb", "16.8 · Sixteen bits", "3ad23ed6"),
-    "16.9": ("16_flash.ipynb", "16.9 · Paying with operations for memory", "68bbdff4"),
+    "16.9": ("16_flash.ipynb", "16.9 · Paying with operations for memory", "e1dce236"),
     "16.10": ("16_flash.ipynb", "16.10 · How large a batch?", "b88939e0"),
     "16.11": ("16_flash.ipynb", "16.11 · A small scaling law", "d61f4df3"),
     "16.12": ("16_flash.ipynb", "16.12 · PyTorch, and what a GPU changes", "5ca11a63"),

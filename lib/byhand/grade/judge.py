@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .form import about_names, about_not_finite, about_numbers, about_shape, close, label_of, plain
+from .form import about_names, about_not_finite, about_numbers, close, label_of, plain
 from .model import WrongAnswer
 from .run import Result
+from .shapes import about_shape
 
 _abs, _isfinite, _isnan = np.abs, np.isfinite, np.isnan
 _where, _errstate, _unravel = np.where, np.errstate, np.unravel_index
@@ -170,13 +171,13 @@ def same(question, case, mine, other):
     if mine.kind != "ok":
         return mine.kind == "structure" and mine.text == other.text
     return all(
-        _same_array(a, b, case)
+        same_array(a, b, case)
         for name, a, b in zip(question.judged, mine.arrays, other.arrays, strict=True)
         if not case.look or name in case.look
     )
 
 
-def _same_array(a, b, case):
+def same_array(a, b, case):
     if isinstance(a, str) or isinstance(b, str):
         return isinstance(a, str) and isinstance(b, str) and a == b
     if a.ndim == b.ndim == 0 and a.dtype.kind in "iu" and b.dtype == _Float:
@@ -214,97 +215,3 @@ def recognise(question, cases, results, mutant_results, verdicts, expected):
         best = max(candidates, key=lambda m: (sure[m], sum(agrees[m]), -beyond[m])) if candidates else None
         known.append(None if best is None else (best, sure[best]))
     return known
-
-
-def two_mistakes(question, cases, mine, theirs, verdicts, expected):
-    """By the place of each wrong case, the two mutants that together give its arrays, neither of them alone: one in
-    some outputs and one in the others, or both in the same numbers, where their corrections add up or multiply.  An
-    output that is right clears every mutant that has it wrong.  `theirs[m][c]` are the results of mutant m."""
-    facts = [
-        _facts(question, case, mine[c], [row[c] for row in theirs], expected[c]) for c, case in enumerate(cases)
-    ]
-    found, best = {}, 0
-    for pair in itertools.combinations(range(len(theirs)), 2):
-        if any(fact.clears(m) for m in pair for fact in facts):
-            continue
-        met, numbers, shared = [], 0, False
-        for c, (verdict, fact) in enumerate(zip(verdicts, facts, strict=True)):
-            if verdict.kind == "wrong" and (counted := fact.explained(*pair)) is not None:
-                met.append(c)
-                numbers, shared = numbers + counted, shared or counted > 0
-        if len(met) > best and (numbers >= ENOUGH or not shared):
-            found, best = dict.fromkeys(met, pair), len(met)
-    return found
-
-
-ENOUGH = 3  # numbers that two corrections must give together: fewer may agree by chance
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """Of one case: which outputs of the answer and of each mutant are right, and which agree with each other."""
-
-    case: object
-    mine: tuple
-    theirs: list  # arrays by mutant, None where there are none to compare
-    expected: tuple
-    looked: list  # places of the outputs that count
-    wrong: list  # those in which the answer is wrong
-    fits: list  # by mutant: the outputs in which it agrees with the answer
-    right: list  # by mutant: the outputs in which it is right
-
-    def clears(self, m):
-        return self.mine is not None and not set(self.looked) - set(self.wrong) <= self.right[m]
-
-    def explained(self, a, b):
-        """How many numbers it takes both mistakes to make; None where the two do not give this answer."""
-        if any(self.theirs[m] is None or set(self.wrong) <= self.fits[m] for m in (a, b)):
-            return None
-        count = 0
-        for i in self.wrong:
-            if not (i in self.fits[a] and i in self.right[b] or i in self.fits[b] and i in self.right[a]):
-                arrays = self.mine[i], self.theirs[a][i], self.theirs[b][i], self.expected[i]
-                if not _combined(*arrays, self.case):
-                    return None
-                count += int((arrays[0] != arrays[3]).sum())
-        return count
-
-
-def _facts(question, case, mine, theirs, expected):
-    looked = [i for i, name in enumerate(question.judged) if not case.look or name in case.look]
-    arrays = [r.arrays if _plain_arrays(r) else None for r in theirs]
-    own = mine.arrays if _plain_arrays(mine) else None
-
-    def agree(some, others):
-        if some is None or others is None:
-            return set()
-        return {i for i in looked if _same_array(some[i], others[i], case)}
-
-    fine = agree(own, expected)
-    return _Facts(
-        case, own, arrays if own is not None else [None] * len(arrays), expected, looked,
-        [i for i in looked if i not in fine], [agree(a, own) for a in arrays], [agree(a, expected) for a in arrays],
-    )
-
-
-def _plain_arrays(result):
-    return result.kind == "ok" and not result.changed and not any(isinstance(a, str) for a in result.arrays)
-
-
-def _comparable(array, right):
-    return array.shape == right.shape and array.dtype.kind == "f" == right.dtype.kind and bool(_isfinite(array).all())
-
-
-def _combined(mine, a, b, right, case):
-    if not all(_comparable(array, right) for array in (mine, a, b)):
-        return False
-    if any(_same_array(one, right, case) for one in (a, b)) or _same_array(a, b, case):
-        return False  # one of them changes nothing, or both are one mistake
-    with _errstate(all="ignore"):
-        summed, product = a + b - right, _where(right == 0, a + b, a * b / right)
-    return any(
-        bool(_isfinite(both).all())
-        and not any(_same_array(both, one, case) for one in (a, b, right))
-        and _same_array(mine, both, replace(case, rtol=max(case.rtol, 1e-8)))
-        for both in (summed, product)
-    )

@@ -7,12 +7,13 @@ with what the mistake returns, and that is the same for everybody.
 import functools
 import json
 import os
+from copy import deepcopy
 
 import numpy as np
 
 from .judge import finish
 from .model import make_inputs
-from .run import Result, run
+from .run import Result, copied, run
 from .sets import expected_path, questions_of
 
 _load = np.load
@@ -27,9 +28,10 @@ def arrays_of(set_id):
     """The arrays of every known mistake of a set in every public case, and an index of them, for an .npz file."""
     arrays, places, index = {}, {}, []
     for question in questions_of(set_id):
+        drawn = {case.name: make_inputs(question, case) for case in question.public}  # some take long to find
         for mutant in question.mutants:
             for case in question.public:
-                inputs = make_inputs(question, case)
+                inputs = copied(drawn[case.name], deepcopy)  # an answer may draw from a generator
                 result = finish(question, inputs, run(mutant.function, inputs, question))
                 listed = []
                 for x in result.arrays:

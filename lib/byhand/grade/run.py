@@ -5,6 +5,7 @@ Nothing here knows an expected value, so the same function can run inside a sand
 
 import dis
 import inspect
+import itertools
 import linecache
 import os
 import re
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .form import about_crash
+from .crash import about_crash
 from .limits import TimeUp, time_limit
 from .model import WrongAnswer
 
@@ -24,7 +25,7 @@ from .model import WrongAnswer
 _array, _ndarray, _errstate = np.array, np.ndarray, np.errstate
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STDLIB = os.path.dirname(os.__file__)
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 
 
 @dataclass(frozen=True)
@@ -73,19 +74,31 @@ def written(answer):
     return not all(step.opname.startswith(idle) for step in dis.get_instructions(function))
 
 
-def copied(value):
-    """Arrays, and lists, tuples and dicts of them, anew; a number or a function as it is."""
+def copied(value, other=lambda value: value):
+    """Arrays, and lists, tuples and dicts of them, anew; a number as it is, and a function or what else as `other`."""
     if type(value) in (list, tuple):
-        return type(value)([copied(item) for item in value])
+        if _rows_plain(value):
+            return type(value)(map(list, value))
+        return type(value)(value if _all_plain(value) else [copied(item, other) for item in value])
     if type(value) is dict:
-        return {name: copied(item) for name, item in value.items()}
-    return _array(value) if type(value) is _ndarray else value
+        return {name: copied(item, other) for name, item in value.items()}
+    return _array(value) if type(value) is _ndarray else value if type(value) in _PLAIN else other(value)
+
+
+def _all_plain(items):
+    return _PLAIN.issuperset(map(type, items))
+
+
+def _rows_plain(items):
+    """Many lists, such as sentences: no row by itself, which would take longer than most answers."""
+    return set(map(type, items)) == {list} and _all_plain(itertools.chain.from_iterable(items))
 
 
 def _bytes(value):
     """What an input holds; of an object that is no array, list, tuple, dict, number or text, its type alone."""
-    if type(value) in (list, tuple):
-        return type(value), [_bytes(item) for item in value]
+    if type(value) in (list, tuple):  # a long list of numbers, or of rows, at once: the text of all tells as much
+        together = _all_plain(value) or _rows_plain(value)
+        return type(value), repr(value) if together else [_bytes(item) for item in value]
     if type(value) is dict:
         return [(_bytes(name), _bytes(item)) for name, item in value.items()]
     if type(value) is _ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from .examine import Report, examine, score
 from .judge import finish, judge
 from .model import DISPLAY, FORBIDDEN, KINDS, NUMPY_ONLY, STORY, TORCH_ONLY, make_inputs
-from .run import run
+from .run import copied, run
 from .sets import expected_arrays, questions_of, references_of
 
 KEYS = (DISPLAY, b"one", b"two")  # the cases must tell right from wrong for any student's numbers
@@ -176,27 +176,31 @@ def _stub(question, stored):
 
 
 def _separation(question, reference, stored, key):
-    """Right answer, mutants and cases, under the numbers of one key.  Inputs are drawn once: some take long to find."""
+    """Right answer, mutants and cases, under the numbers of one key.  Inputs are drawn once: some take long to find.
+    Each answer runs once on each of them: `examine` is given what came of it."""
     at = "" if key == DISPLAY else f" (key {key!r})"
     drawn = {case.name: make_inputs(question, case, key) for case in question.cases}
 
     def inputs(case):
-        return deepcopy(drawn[case.name])  # an answer may change a list in place
+        return copied(drawn[case.name], deepcopy)  # an answer may draw from a generator
 
-    def results(answer):
-        return {
-            case.name: finish(question, inputs(case), run(answer, inputs(case), question)) for case in question.cases
-        }
+    def ran(answer):
+        return {case.name: run(answer, inputs(case), question) for case in question.cases}
 
-    right = results(reference)
+    def finished(row):
+        return {case.name: finish(question, inputs(case), row[case.name]) for case in question.cases}
+
+    own = ran(reference)
+    right = finished(own)
 
     def expected(case):
         return stored(question, case) if key == DISPLAY and not case.hidden else right[case.name].arrays
 
-    outcomes = examine(question, reference, expected, question.cases, key, inputs=inputs)
+    outcomes = examine(question, reference, expected, question.cases, key, inputs=inputs, runner=lambda c: own[c.name])
     if score(question, outcomes) != question.points or not all(o.verdict.ok for o in outcomes):
         yield f"the reference does not get full marks{at}"
-    theirs = {mutant.name: results(mutant.function) for mutant in question.mutants}
+    rows = {mutant.name: ran(mutant.function) for mutant in question.mutants}
+    theirs = {name: finished(row) for name, row in rows.items()}
     seen = {(name, case): result for name, row in theirs.items() for case, result in row.items()}
     caught = {  # every case judges by itself
         name: {case.name for case in question.cases if not judge(question, case, row[case.name], expected(case)).ok}
@@ -205,7 +209,8 @@ def _separation(question, reference, stored, key):
     for mutant in question.mutants:
         for name in set(mutant.caught_by) - caught[mutant.name]:
             yield f"mutant '{mutant.name}' passes the case '{name}'{at}"
-        outcomes = examine(question, mutant.function, expected, question.public, key, seen=seen, inputs=inputs)
+        outcomes = examine(question, mutant.function, expected, question.public, key, seen=seen, inputs=inputs,
+                           runner=lambda case, row=rows[mutant.name]: row[case.name])
         if score(question, outcomes) == question.points:
             yield f"mutant '{mutant.name}' loses no marks{at}"
         heard = [o.mutant.name for o in outcomes if o.mutant]

@@ -1,7 +1,6 @@
 """One call of a function, line by line: what each executed statement made of each variable."""
 
 import ast
-import copy
 import functools
 import importlib
 import inspect
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import byhand.np
+from byhand.grade.values import frozen, is_number, leaves, unchanged
 
 TAGS = re.compile(r"#\s*(\(\d+\.\d+\)(?:, \(\d+\.\d+\))*)")  # a comment that begins with numbers of equations
 
@@ -223,38 +223,3 @@ def _chosen(statement: Statement, frame: FrameType) -> tuple[str, ...]:
         return statement.tags[:1] if first else statement.tags[1:]
     except Exception:
         return statement.tags
-
-
-def leaves(symbol: str, x: Any) -> Iterator[tuple[str, Any]]:
-    """The entries of dicts and lists, each under the name that the code gives it."""
-    if isinstance(x, dict):
-        for key, value in x.items():
-            yield from leaves(f"{symbol}[{key!r}]".replace("'", '"'), value)
-    elif isinstance(x, list):
-        for i, value in enumerate(x):
-            yield from leaves(f"{symbol}[{i}]", value)
-    else:
-        yield symbol, x
-
-
-def is_number(x: Any) -> bool:
-    return isinstance(x, np.ndarray | np.number | int | float) and not isinstance(x, bool)
-
-
-def frozen(x: Any) -> Any:
-    """x as it is now, whatever is written into it later; other things than arrays and trees of them as they are."""
-    if isinstance(x, np.ndarray):
-        return x.copy()
-    if isinstance(x, dict):
-        return {key: frozen(value) for key, value in x.items()}
-    if isinstance(x, list):
-        return [frozen(value) for value in x]
-    if isinstance(x, tuple):
-        return type(x)(*map(frozen, x)) if hasattr(x, "_fields") else tuple(map(frozen, x))
-    return copy.deepcopy(x) if isinstance(x, np.random.Generator) else x
-
-
-def unchanged(x: Any, before: Any) -> bool:
-    if not isinstance(x, np.ndarray):
-        return True  # the same object, and nothing can be written into it
-    return x.shape == before.shape and x.dtype == before.dtype and x.tobytes() == before.tobytes()

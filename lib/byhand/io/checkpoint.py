@@ -11,8 +11,6 @@ import json
 import os
 import re
 import secrets
-import signal
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from byhand.check import Index, Size, checked
-from byhand.io.files import Locked, seal, sync_folder, write_whole
+from byhand.io.files import Locked, plain_json, prepare_folder, seal, sync_folder, write_whole  # noqa: F401
+from byhand.io.interrupts import InterruptsHeld  # noqa: F401  (this and `prepare_folder` are found here too)
 from byhand.io.safetensors import decode, encode
 from byhand.tree import flatten, map_tree
 
@@ -38,24 +37,6 @@ class Checkpoint(NamedTuple):
     meta: dict  # what JSON can hold; "config" is compared when it is loaded
 
 
-def prepare_folder(folder: str | Path) -> Path:
-    """Make the folder unless it is there, and try what a run will do in it: list, write and remove.
-
-    Raises OSError, PermissionError for instance, where that fails: before the first step, not after a thousand.
-    """
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        os.listdir(folder)
-        probe = folder / f"probe-{secrets.token_hex(8)}"
-        probe.write_bytes(b"probe")
-        probe.unlink()
-    except OSError as error:
-        raise type(error)(f"prepare_folder: {folder} cannot be used ({error}), expected a folder to list and write in"
-                          ) from error
-    return folder
-
-
 @checked
 def save_checkpoint(folder: str | Path, step: Index, trees: dict, meta: dict | None = None, keep: Size = 2) -> Path:
     """Write one checkpoint, then remove all but the last `keep` up to it. The path of its JSON.
@@ -63,7 +44,7 @@ def save_checkpoint(folder: str | Path, step: Index, trees: dict, meta: dict | N
     Killed at any point, it leaves the checkpoint before it whole. Raises ValueError if the folder holds a later step.
     """
     folder, name = Path(folder), _name(step)
-    meta = _plain("save_checkpoint", "meta", {} if meta is None else meta)
+    meta = plain_json("save_checkpoint", "meta", {} if meta is None else meta)
     data = encode("save_checkpoint", trees)
     if steps := [s for s in checkpoints(folder) if s > step]:
         raise ValueError(f"save_checkpoint: step is {step} but {folder} holds step {steps[-1]}, expected a later one, "
@@ -99,7 +80,7 @@ def load_checkpoint(
     """
     folder = Path(folder)
     if config is not None:
-        config = _plain("load_checkpoint", "config", config)
+        config = plain_json("load_checkpoint", "config", config)
     while True:
         steps = checkpoints(folder)
         if not steps:
@@ -144,41 +125,8 @@ def checkpoints(folder: str | Path) -> list[int]:
     return sorted(int(match["step"]) for match in map(JSON.fullmatch, names) if match)
 
 
-class InterruptsHeld:
-    """with InterruptsHeld(): … Ctrl-C inside waits until the end, so that what belongs together happens together."""
-
-    def __enter__(self):
-        self.came, self.before = [], None
-        if threading.current_thread() is threading.main_thread():  # interrupts arrive nowhere else
-            self.before = signal.getsignal(signal.SIGINT)
-        if self.before is not None:
-            signal.signal(signal.SIGINT, lambda *_: self.came.append(True))
-
-    def __exit__(self, *_):
-        if self.before is not None:
-            signal.signal(signal.SIGINT, self.before)
-        if self.came:
-            signal.raise_signal(signal.SIGINT)
-
-
 def _name(step):
     return f"step-{step:06d}"
-
-
-def _plain(where, name, value):
-    """As it will be after JSON: tuples are lists, keys are text."""
-    def apart(pairs):
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) < len(keys):
-            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-            raise ValueError(f"{where}: {name} has two keys that are {twice!r} as text, expected keys that stay apart")
-        return dict(pairs)
-
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"{where}: {name} is not JSON ({error}), expected text, numbers, lists, dicts") from None
-    return json.loads(text, object_pairs_hook=apart)
 
 
 def _remove_older(folder, step, keep):

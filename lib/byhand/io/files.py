@@ -7,6 +7,7 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 try:
     import fcntl
@@ -73,3 +74,37 @@ class Locked:
 def seal(body: dict) -> str:
     """The digest that a JSON file states of what else it says, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def prepare_folder(folder: str | Path) -> Path:
+    """Make the folder unless it is there, and try what a run will do in it: list, write and remove.
+
+    Raises OSError, PermissionError for instance, where that fails: before the first step, not after a thousand.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.listdir(folder)
+        probe = folder / f"probe-{secrets.token_hex(8)}"
+        probe.write_bytes(b"probe")
+        probe.unlink()
+    except OSError as error:
+        raise type(error)(f"prepare_folder: {folder} cannot be used ({error}), expected a folder to list and write in"
+                          ) from error
+    return folder
+
+
+def plain_json(where: str, name: str, value: Any) -> Any:
+    """As it will be after JSON: tuples are lists, keys are text. `where` and `name` are for the words of an error."""
+    def apart(pairs):
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) < len(keys):
+            twice = next(key for i, key in enumerate(keys) if key in keys[:i])
+            raise ValueError(f"{where}: {name} has two keys that are {twice!r} as text, expected keys that stay apart")
+        return dict(pairs)
+
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"{where}: {name} is not JSON ({error}), expected text, numbers, lists, dicts") from None
+    return json.loads(text, object_pairs_hook=apart)

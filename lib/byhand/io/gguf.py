@@ -44,20 +44,21 @@ class GGUF(NamedTuple):
     path: Path
     state: tuple[int, int]  # of the file when it was read: its size, and when it was written, in ns
 
-    def array(self, name: str) -> Float[Array, "..."]:
-        """One tensor in float32, read now.
-
-        Raises KeyError for a name that is not in the file, and ValueError where numbers are not finite, and for a file
-        that has changed since its header was read.
-        """
+    def data(self, name: str) -> UInt8[Array, " b"]:
+        """The bytes of one tensor, read now: KeyError for an unknown name, ValueError if the file has changed."""
         if name not in self.tensors:
             raise KeyError(f"GGUF: no tensor {name!r} among the {len(self.tensors)} of the file")
-        shape, kind, begin, size = self.tensors[name]
+        _, _, begin, size = self.tensors[name]
         with open(self.path, "rb") as file:
             file.seek(begin)
             data = np.fromfile(file, np.uint8, size)
             if data.size < size or _state(file) != self.state:
                 raise ValueError(f"GGUF: {self.path} has changed since its header was read, expected the same file")
+        return data
+
+    def array(self, name: str) -> Float[Array, "..."]:
+        """One tensor in float32, read now. Raises as `data` does, and ValueError where numbers are not finite."""
+        data, (shape, kind, *_) = self.data(name), self.tensors[name]
         try:
             return dequantise(data, kind, self.order).reshape(shape)
         except ValueError as error:

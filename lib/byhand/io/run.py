@@ -15,7 +15,8 @@ import numpy as np
 from tqdm import tqdm
 
 from byhand.check import Size, checked
-from byhand.io.checkpoint import checkpoints, load_checkpoint, prepare_folder, save_checkpoint
+from byhand.io.checkpoint import checkpoints, load_checkpoint, save_checkpoint
+from byhand.io.files import prepare_folder
 from byhand.tree import map_tree
 
 KEYS = {"loss": float, "norm": float, "lr": float, "evaluated_at": int, "evaluation": float}
@@ -112,16 +113,22 @@ class RunFolder:
         if self.writes:
             prepare_folder(folder)
 
-    def resume(self, history: History, params: dict, state: dict, steps: int, resume: bool = True) -> Saved | None:
-        """The trees of the last checkpoint, its history read into `history`; None where there is none.
+    def last(self) -> int | None:
+        """The step of the last checkpoint; None where there is none."""
+        return max(checkpoints(self.folder), default=None) if self.folder is not None else None
+
+    def resume(
+        self, history: History, params: dict, state: dict, steps: int, resume: bool, step: int | None
+    ) -> Saved | None:
+        """The trees of the checkpoint of `step`, which `last` gave, its history read into `history`; None for None.
 
         Raises ValueError if it is of other settings or other parameters, is damaged, or went further than `steps`.
         """
-        if self.folder is None or not (there := checkpoints(self.folder)):
+        if step is None:
             return None
         if not resume:
-            raise ValueError(f"train: {self.folder} holds step {there[-1]}, expected an empty folder, or resume=True")
-        saved = load_checkpoint(self.folder, {"params": params, "state": state}, self.settings)
+            raise ValueError(f"train: {self.folder} holds step {step}, expected an empty folder, or resume=True")
+        saved = load_checkpoint(self.folder, {"params": params, "state": state}, self.settings, step)
         past = saved.trees.get("history", {})
         if past.keys() != KEYS.keys() or len(past["loss"]) != saved.step:
             raise ValueError(f"train: step {saved.step} of {self.folder} has no history of its steps, expected one by "

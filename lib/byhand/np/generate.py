@@ -99,7 +99,7 @@ def decode_forward(
     # Up to itself and from the row's first token on; padding sees itself alone, so that it has something to see.
     mask = (keys <= columns[:, None]) & (keys >= np.minimum(kv.start[:, None], columns)[..., None])  # (12.14)
     with ValuesTrusted():  # every weight is read for every token; the logits are looked at instead
-        H = _run(ids, decoder, embedding, config, kv, places, mask, last)
+        H = _run(ids, decoder, embedding, config, kv, places, None if mask.all() else mask, last)
         E, W = embedding["tokens"]["E"], decoder.get("head", {}).get("W")
         logits, _ = unembed_forward(H, E) if config.tied else linear_forward(H, W)
     finite("decode", "logits", logits)
@@ -213,10 +213,10 @@ def _self_attention(Y, params, config, store, length, places, mask):
     t, m = Y.shape[1], length + Y.shape[1]
     Q = _heads(Y, params, "q", config.heads)
     K, V = (_heads(Y, params, name, config.groups) for name in "kv")
-    if config.position in ("rope", "rope_half"):
-        pairs = {"positions": places[:, None], "rope_theta": config.rope_theta,
-                 "interleaved": config.position == "rope"}
-        Q, K = rope_forward(Q, **pairs)[0], rope_forward(K, **pairs)[0]  # a key is turned once, by its own place
+    if config.position in ("rope", "rope_half"):  # a key is turned once, by its own place
+        turned, _ = rope_forward(np.concatenate([Q, K], axis=1), places[:, None], rope_theta=config.rope_theta,
+                                 interleaved=config.position == "rope")
+        Q, K = turned[:, :config.heads], turned[:, config.heads:]
     for old, new in zip(store, (K, V), strict=True):
         old[:, :, length:m] = new
     bias = None  # of distances, which padding on the left leaves as they are

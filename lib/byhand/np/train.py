@@ -21,7 +21,7 @@ from byhand.check import (
     not_empty,
     number_from,
 )
-from byhand.io.checkpoint import InterruptsHeld
+from byhand.io.interrupts import InterruptsHeld
 from byhand.io.run import History, Progress, Run, RunFolder, settings
 from byhand.np._memory import keep_memory
 from byhand.np.optim import EXEMPT, Betas, adamw_step, adamw_step_, clip_by_global_norm, decay_mask, init_state
@@ -117,7 +117,7 @@ def train(
     same = settings(
         config, seed=seed, max_norm=max_norm, betas=betas, eps=eps, weight_decay=weight_decay, exempt=exempt)
     history, run = History(), RunFolder(folder, save_every, keep, same)
-    if saved := run.resume(history, params, state, steps, resume):
+    if saved := run.resume(history, params, state, steps, resume, run.last()):
         params, state, best = saved
     with Progress(history, steps) as bar:
         try:

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -9,6 +10,11 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 PARALLEL = (DistributedDataParallel, FSDPModule)
+
+
+def many() -> bool:
+    """Whether this process trains together with others, as torchrun starts them."""
+    return dist.is_available() and dist.is_initialized()
 
 
 def cut(module, place, parallel, compile):
@@ -35,6 +41,18 @@ def apart(module):
             yield
         finally:
             module.set_requires_gradient_sync(True)
+
+
+def of_the_first(step: int | None, place: torch.device) -> int | None:
+    """What the first of the processes has, if there are many.
+
+    It reads when its own saves have ended, while another may not see the last of them yet, or sees one that is about to
+    be removed; and who goes on from another step than the rest would wait for them for ever.
+    """
+    if not many():
+        return step
+    dist.broadcast(box := torch.tensor(-1 if step is None else step, device=place), 0)
+    return None if box.item() < 0 else int(box.item())
 
 
 def whole(x):

@@ -24,11 +24,11 @@ from byhand import pt, tree
 from byhand.check import Index, NonNegative, Positive, Size, checked, not_empty, number_from
 from byhand.check.numbers import kind_of
 from byhand.config import ModelConfig
-from byhand.io.checkpoint import InterruptsHeld
+from byhand.io.interrupts import InterruptsHeld
 from byhand.io.job import read_job, write_summary
 from byhand.io.run import History, Progress, Run, RunFolder, settings
 from byhand.np.optim import EXEMPT, Betas, warmup_cosine
-from byhand.pt._processes import PARALLEL, apart, cut, laid_out_as, share, whole
+from byhand.pt._processes import PARALLEL, apart, cut, laid_out_as, many, of_the_first, share, whole
 from byhand.pt.loss import bits, cross_entropy
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw, load_optimizer_state, optimizer_state, set_lr
@@ -109,15 +109,14 @@ def train(
 
     Trains `module` in place; the trees of the Run are arrays. `evaluate(module)` runs in eval mode, without gradients.
     Where torch.distributed is initialised, `batch_at(step)` gives the share of this process, as many micro-batches in
-    each; the first one writes, and its evaluation counts. With `shard` each process holds a share of each parameter,
-    gradient and moment (FSDP2; Zhao et al. 2023): the module stays cut, what is saved and returned is whole. The random
-    state of torch is as before when training ends.
+    each; the first one writes, its evaluation counts, and all go on from the checkpoint that it finds. With `shard`
+    each process holds a share of each parameter, gradient and moment (FSDP2; Zhao et al. 2023): the module stays cut,
+    what is saved and returned is whole. Torch's random state is as before in the end.
     """
     if patience is not None and evaluate is None:
         raise ValueError(f"train: patience is {patience} but evaluate is None, expected a function")
     place, mode = next(module.parameters()).device, module.training
-    parallel = dist.is_available() and dist.is_initialized()
-    rank = dist.get_rank() if parallel else 0
+    rank = dist.get_rank() if (parallel := many()) else 0
     if shard:
         cut(module, place, parallel, compile)
     optimizer = adamw(module, 0.0, betas, eps, weight_decay, exempt)
@@ -128,7 +127,7 @@ def train(
     same = settings(
         config, seed=seed, max_norm=max_norm, betas=betas, eps=eps, weight_decay=weight_decay, exempt=exempt)
     history, run, best = History(), RunFolder(folder, save_every, keep, same, writes=rank == 0), None
-    if saved := run.resume(history, *trees(), steps, resume):
+    if saved := run.resume(history, *trees(), steps, resume, of_the_first(run.last(), place)):
         with torch.no_grad():
             for name, x in tree.flatten(tree.to_torch(saved.params)).items():
                 (p := module.get_parameter(name)).copy_(laid_out_as(p, x))
@@ -159,7 +158,8 @@ def train(
                     history.add(loss, norm, lr)
                 bar.show()
     except KeyboardInterrupt:
-        run.save(history, *trees(), best)
+        if not shard:  # shares come together where all processes ask for them, and the others may stand elsewhere
+            run.save(history, *trees(), best)
         raise
     finally:
         module.train(mode)

@@ -55,8 +55,11 @@ def matrix(
     values = np.ma.masked_invalid(A.astype(float))
     norm = Normalize(*(limits or _limits(values, signed)))
     cmap = plt.get_cmap(DIVERGING if signed else SEQUENTIAL).with_extremes(bad="#D0D5DA")
-    squares = ax.pcolormesh(np.arange(m + 1) - 0.5, np.arange(n + 1) - 0.5, values, cmap=cmap, norm=norm,
-                            edgecolor="#DDE2E7", linewidth=0.8 if numbers else 0)
+    if numbers:
+        squares = ax.pcolormesh(np.arange(m + 1) - 0.5, np.arange(n + 1) - 0.5, values, cmap=cmap, norm=norm,
+                                edgecolor="#DDE2E7", linewidth=0.8)
+    else:  # an image has no seams, and in an SVG one pixel an entry
+        squares = ax.imshow(values, cmap=cmap, norm=norm, interpolation="none")
     ax.set(xlim=(-0.5, m - 0.5), ylim=(n - 0.5, -0.5), aspect="equal")
     ax.set_title(plain(title), loc="center", **AS_TEXT)
     ax.grid(False)

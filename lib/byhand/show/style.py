@@ -1,7 +1,12 @@
 """The look of every figure in the book, set once in a chapter's first cell."""
 
+import sys
+
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.figure import Figure
+
+from byhand.show.svg import svg
 
 # Okabe and Ito's palette: eight colours that people with any of the common colour blindnesses can tell apart.
 COLOURS = {
@@ -24,7 +29,10 @@ DIVERGING = "PuOr"         # negative is orange, zero is white, positive is purp
 
 
 def house_style() -> None:
-    """Set matplotlib up for the book: a 700 px column at 100 dpi, colour-blind-safe colours, bytes that repeat."""
+    """Set matplotlib up for the book: a 700 px column at 100 dpi, colour-blind-safe colours, bytes that repeat.
+
+    A notebook then shows each figure as an SVG, and as a PNG where it may show none.
+    """
     ink, faint = "#24292F", "#8C959F"
     mpl.rcParams.update({
         "figure.figsize": (7.0, 3.6),
@@ -66,5 +74,10 @@ def house_style() -> None:
         "lines.markersize": 5,
         "axes.prop_cycle": cycler(color=[COLOURS[name] for name in CYCLE]),
         "image.cmap": "cividis",
-        "image.interpolation": "nearest",  # a matrix entry is a square, not a blur
+        "image.interpolation": "none",  # a matrix entry is a square, not a blur, and in an SVG one pixel
     })
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        import matplotlib_inline.backend_inline  # noqa: F401  (when first loaded, it sets what notebooks show)
+
+        shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, svg)

@@ -5,6 +5,8 @@ import hashlib
 import hmac
 import os
 import secrets
+import signal
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -14,8 +16,10 @@ from tqdm import tqdm
 
 from byhand.io.files import write_whole
 
+from ..sets import SETS
 from . import doctor, isolation
 from .grading import Graded, grade
+from .modules import revision
 from .submission import read
 
 
@@ -69,16 +73,22 @@ def run(store, set_id: str, course: bytes, number: int, jobs: int = 1, patience:
         doctor.prove(way, [store.folder.parent])
         coming = graded_here(asked, jobs)
     store.backup()
+    course_now = revision(SETS[set_id])
     with contextlib.closing(coming):
         for place, (status, note, seconds, graded) in tqdm(coming, total=len(asked), unit="submission", disable=None):
-            if store.keep(waiting[place]["id"], number, status, way, note, seconds, graded):
+            if store.keep(waiting[place]["id"], number, status, way, note, seconds, graded, course_now):
                 counts[status] = counts.get(status, 0) + 1
     return counts
 
 
+def quiet() -> None:
+    """In a worker: Ctrl-C, which all processes hear, ends it without a word. The grader has the words."""
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+
+
 def graded_here(asked, jobs: int):
     """What `one` gives for each of these, as they are done, with its place among them."""
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("spawn"), quiet) as pool:
         places = {pool.submit(one, *what): i for i, what in enumerate(asked)}
         try:
             for done in as_completed(places):

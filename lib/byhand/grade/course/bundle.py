@@ -17,7 +17,7 @@ import numpy as np
 from byhand.io.files import write_whole
 
 from .. import mistakes
-from ..sets import SETS, expected_path, questions_of
+from ..sets import SETS, expected_path, notebook_of, questions_of
 from .inputs import Source
 from .modules import COURSE, HOME, needed, packages_in
 
@@ -57,17 +57,17 @@ def files_of(set_ids, book: str = "") -> dict[str, bytes]:
     """
     from .leaks import leaks
 
-    files = _library(set_ids)
+    files, pages = _library(set_ids), [notebook_of(s).removesuffix(".ipynb") for s in set_ids]
     for set_id in set_ids:
         for name, data in _set(set_id).items():
             files[f"byhand/grade/sets/{SETS[set_id]}/{name}"] = data
-        name = f"{SETS[set_id][1:]}.ipynb"
-        files[name] = _notebook(COURSE / "book" / "exercises" / name, [SETS[s][1:] for s in set_ids], book)
+        name = notebook_of(set_id)
+        files[name] = _notebook(COURSE / "book" / "exercises" / name, pages, book)
     packages = set().union(*(packages_in(data.decode()) for name, data in files.items() if name.endswith(".py")))
     names = sorted({*packages, "torch", *TOOLS})
     files["requirements.txt"] = "".join(f"{name}=={version(name).split('+')[0]}\n" for name in names).encode()
     first = questions_of(set_ids[0])[0].id
-    names = ", ".join(f"`{SETS[s][1:]}.ipynb`" for s in set_ids)
+    names = ", ".join(f"`{notebook_of(s)}`" for s in set_ids)
     files["README.md"] = README.format(title="Exercises", notebooks=names, first=first).encode()
     for name in ("LICENSE", "LICENSE-TEXT"):
         files[name] = (COURSE / name).read_bytes()

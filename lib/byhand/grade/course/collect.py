@@ -8,7 +8,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .submission import LARGEST
+from .submission import LARGEST, parsed
 
 MOODLE = re.compile(r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_file_?/?")  # Moodle: Ann Example_1234_assignsub…
 CANVAS = re.compile(  # Canvas: exampleann_1234_5678_lab.ipynb
@@ -24,6 +24,8 @@ class Collected:
     refused: list[str] = field(default_factory=list)  # file: why
     missing: list[str] = field(default_factory=list)  # on the roster, nothing handed in
     late: list[str] = field(default_factory=list)  # the platform says so
+    unreadable: list[str] = field(default_factory=list)  # student: why; of the file that counts
+    alike: list[list[str]] = field(default_factory=list)  # students whose files are the same, to the byte
     several: dict[str, list[str]] = field(default_factory=dict)  # files of a student, the last of which counts
 
 
@@ -36,12 +38,37 @@ def names_of(path: str | Path | None) -> dict[str, str]:
     """The students of a roster; what they are called, where it has a column `name`."""
     if path is None:
         return {}
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"collect: {path} is no CSV file in UTF-8 ({error}); save it as \"CSV UTF-8\"") from None
     if not rows:
         raise ValueError(f"collect: {path} has no rows, expected a header and a student a line")
     column = next((name for name in ("student", "id") if name in rows[0]), next(iter(rows[0])))
-    return {row[column].strip(): (row.get("name") or "").strip() for row in rows if (row[column] or "").strip()}
+    found, plain = {}, {}
+    for row in rows:
+        if student := (row[column] or "").strip():
+            if (other := plain.setdefault(_plain(student), student)) != student or student in found:
+                raise ValueError(f"collect: {path} has {other!r} and {student!r}, whom the names of files would not "
+                                 f"tell apart; give each student a name of their own in the column {column}")
+            found[student] = (row.get("name") or "").strip()
+    return found
+
+
+def look(source: str | Path) -> int:
+    """How many files there are to be taken. Raises ValueError where there are none."""
+    source = Path(source)
+    if not source.exists():
+        raise ValueError(f"collect: there is no {source}; name the folder, the zip or the file that students handed in")
+    if source.is_file() and source.suffix not in (".zip", *SUFFIXES):
+        raise ValueError(f"collect: {source} is no folder, no .zip, no notebook (.ipynb) and no .py; unpack it first")
+    found = Collected()
+    files = sum(1 for _ in (_of_zip if source.suffix == ".zip" else _of_folder)(source, found)) + len(found.refused)
+    if not files:
+        raise ValueError(f"collect: {source} has no notebook (.ipynb) and no Python file (.py); is it the right one? "
+                         "A zip inside a zip must be unpacked first")
+    return files
 
 
 def collect(store, source: str | Path, roster=()) -> Collected:
@@ -50,7 +77,7 @@ def collect(store, source: str | Path, roster=()) -> Collected:
     """
     found, source = Collected(), Path(source)
     names = {_plain(name): name for name in roster}
-    last = {}
+    last, unreadable = {}, {}
     for name, data in (_of_zip if source.suffix == ".zip" else _of_folder)(source, found):
         student = _student(name)
         if names:
@@ -62,12 +89,17 @@ def collect(store, source: str | Path, roster=()) -> Collected:
             found.late.append(student)
         found.several.setdefault(student, []).append(name)
         last[student] = hashlib.sha256(data).hexdigest()
+        read = parsed(data, Path(name).suffix)
+        unreadable[student] = read.notes[0] if read.status == "unreadable" else ""
         new = store.receive(student, name, last[student], Path(name).suffix, data, counts=False)
         (found.kept if new else found.known).append(student)
     for student, sha in last.items():
         if store.hand_in(student, sha) and student not in found.kept:  # one that came before, again
             found.known.remove(student)
             found.kept.append(student)
+    found.unreadable = [f"{student}: {why}" for student, why in unreadable.items() if why]
+    same = {sha: [student for student in last if last[student] == sha] for sha in last.values()}
+    found.alike = [sorted(who) for who in same.values() if len(who) > 1]
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
     found.several = {student: files for student, files in found.several.items() if len(files) > 1}
     found.missing = [name for name in roster if name not in there]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import form, limits, model, run
+from .. import crash, limits, model, run
 from ..examine import Report, examine
-from ..forbid import forbidden, names_in
+from ..forbid import forbidden
 from ..model import make_inputs
 from ..run import Result
 from ..sets import questions_of, references_of
@@ -51,7 +51,7 @@ def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confi
     """
     questions, written = questions_of(set_id), submission.functions
     banned = {q.id: found for q in questions if q.name in written
-              and (found := forbidden(_reached(q.name, submission), q))}
+              and (found := forbidden(submission.reached(q.name), q))}
     asked, parts = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
     answers = _answers(set_id, submission, asked, parts, confine) if asked["questions"] else {}
     found = {q.id: _graded(q, written, banned, answers.get(q.id), key, set_id) for q in questions}
@@ -72,7 +72,7 @@ def _leaning(questions, found, submission) -> dict[str, list[str]]:
     for q in questions:
         if q.uses and found[q.id].status in ("graded", "not allowed") and found[q.id].points < q.points:
             wrong = [by_id[i].name for i in q.uses if found[i].points < by_id[i].points]
-            called = _reached(q.name, submission, wrong)
+            called = submission.reached(q.name, wrong)
             wrong = [name for name in wrong if name in called]
             if wrong and not forbidden(called, q):  # but for what the earlier ones use
                 lent[q.id] = wrong
@@ -123,57 +123,44 @@ def _expected(set_id, question, key, case):
     return finish(question, inputs, result).arrays
 
 
-def _reached(name, submission, apart=()) -> set[str]:
-    """The identifiers of a function and of the functions of the notebook that it uses, those of `apart` left alone."""
-    written, seen, found, waiting = submission.functions, set(), set(), [name]
-    while waiting:
-        if (here := waiting.pop()) in seen or here not in written or here in apart:
-            continue
-        seen.add(here)
-        names = names_in(written[here][1])
-        found |= names
-        waiting += names
-    aliases = {alias: module for text in submission.cells for alias, module in _imported(text)}
-    return found | {aliases[name] for name in found if name in aliases}
-
-
-def _imported(text):
-    """Each name that an import statement makes, with the module that it comes from."""
-    import ast
-
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from ((a.asname or a.name.split(".")[0], a.name.split(".")[0]) for a in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((a.asname or a.name, (node.module or "").split(".")[0]) for a in node.names)
-
-
 def _answers(set_id, submission, asked, parts, confine) -> dict:
     """By question, its results by case, and two sentences: for the open cases, and the hidden ones, of which nothing
-    came back."""
-    known, waiting = {q.id: q for q in questions_of(set_id)}, asked["questions"]
-    found, failed = {}, 0
+    came back.
+
+    A sandbox that ends between two answers may have been ended by one of those before. So each is asked alone then:
+    what still ends it three times, behind its own function, is that function's doing, and before it, the machine's.
+    """
+    waiting, found, failed, alone = asked["questions"], {}, 0, False
     while waiting:
-        due = {(q["id"], hidden) for q in waiting for hidden in (False, True)}
-        ended, running = {}, None
-        for head, data in frames(_once(set_id, submission, asked | {"questions": waiting}, parts, confine)):
-            if "failed" in head:
-                raise OSError(f"the sandbox has failed, {str(head['failed'])[:200]}")
-            here = head.get("question"), head.get("hidden")
-            if here in due and len(data) == 1:
-                ended[here], running = _of_question(known[here[0]], head, data[0]), None
-            elif here in due:
-                running = here
-        lost = [q for q in waiting if any(here not in ended for here in due if here[0] == q["id"])]
-        for q in waiting:
-            if q not in lost or running and q["id"] == running[0]:  # that one ended the sandbox
-                found[q["id"]] = _both(q["id"], ended)
-        if lost and not running:  # no fault of an answer: none was running
-            failed += 1
+        now = waiting[:1] if alone else waiting
+        ended, running, why = _ended(set_id, submission, asked | {"questions": now}, parts, confine)
+        lost = [q["id"] for q in now if running != q["id"] and not {(q["id"], False), (q["id"], True)} <= ended.keys()]
+        if lost and not running:
+            failed, alone = failed + alone, True
             if failed == 3:
-                raise OSError("the sandbox ended before the answer was run; is this machine short of memory?")
-        waiting = [q for q in lost if q["id"] not in found]
+                if (lost[0], False) not in ended:
+                    raise OSError(why)
+                lost = []
+        failed *= bool(lost)
+        found |= {q["id"]: _both(q["id"], ended) for q in now if q["id"] not in lost}
+        waiting = [q for q in waiting if q["id"] not in found]
     return found
+
+
+def _ended(set_id, submission, asked, parts, confine) -> tuple:
+    """From one sandbox: what came of each question, open and hidden; which one it ended in; else why it may have."""
+    known = {q.id: q for q in questions_of(set_id)}
+    due = {(q["id"], hidden) for q in asked["questions"] for hidden in (False, True)}
+    ended, running, why = {}, None, "the sandbox ended before the answer was run; is this machine short of memory?"
+    for head, data in frames(_once(set_id, submission, asked, parts, confine)):
+        here = head.get("question"), head.get("hidden")
+        if "failed" in head:
+            why = f"the sandbox has failed, {str(head['failed'])[:200]}"
+        elif here in due and len(data) == 1:
+            ended[here], running = _of_question(known[here[0]], head, data[0]), None
+        elif here in due:
+            running = here[0]
+    return ended, running, why
 
 
 def _both(question, ended):
@@ -248,7 +235,7 @@ def _write_job(job: Path, library=()) -> None:
     (job / "byhand" / "__init__.py").write_text("")
     idle = "\n".join(f"def {name}(*_, **__): return None" for name in STUBS)
     (package / "__init__.py").write_text(f'"""Nothing is checked here."""\n{idle}\n')
-    for module in (child, form, limits, model, run):
+    for module in (child, crash, limits, model, run):
         shutil.copy(module.__file__, package)
     shutil.copy(worker.__file__, job / "worker.py")
     for path in needed(*library).values():

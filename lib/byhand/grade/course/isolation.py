@@ -10,9 +10,7 @@ import tempfile
 from pathlib import Path
 
 from . import keeper
-from .sandbox import SETTINGS, Limits, Ran, SandboxError, carried, confined, free_user
-
-NO_RIGHTS = ("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
+from .sandbox import SETTINGS, Limits, Ran, SandboxError, carried, confined, free_user, limited, without_rights
 
 
 def contained(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  # noqa: B008
@@ -30,10 +28,8 @@ def contained(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran: 
         os.chown(place, user, user)
         for above in (place.parent, job.parent):
             above.chmod(0o711)
-        line = ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", *NO_RIGHTS,
-                "--pdeathsig=KILL", "/usr/bin/prlimit", f"--nproc={limits.processes}", f"--data={limits.data}",
-                f"--fsize={limits.file}", "--nofile=128", "--core=0", f"--cpu={limits.cpu}",
-                sys.executable, "-I", str(job / "worker.py")]
+        line = [*without_rights(user), "--pdeathsig=KILL", *limited(limits), sys.executable, "-I",
+                str(job / "worker.py")]
         settings = SETTINGS | {"HOME": str(place), "TMPDIR": str(place), "ISOLATION": "container"}
         _end_all_of(user)
         try:
@@ -44,17 +40,7 @@ def contained(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran: 
 
 
 def _end_all_of(user: int) -> None:
-    while True:
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
-                if folder.stat().st_uid == user and state != "Z":
-                    found.append(int(folder.name))
-            except OSError:
-                pass
-        if not found:
-            return
+    while found := [pid for pid, (state, _) in keeper.of_user(user).items() if state != "Z"]:
         keeper.end(found)
 
 
@@ -67,7 +53,7 @@ def separate(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  
         raise SandboxError("isolation process: only Linux can end all that a submission starts")
     shutil.copy(keeper.__file__, job / "keeper.py")  # for the worker too
     with tempfile.TemporaryDirectory(prefix="home-") as place:
-        rights = ["/usr/bin/setpriv", *NO_RIGHTS] if os.geteuid() == 0 else []
+        rights = without_rights() if os.geteuid() == 0 else []
         line = [sys.executable, "-I", keeper.__file__, *(str(x) for x in (limits.processes, limits.data, limits.cpu,
                 limits.file)), *rights, sys.executable, "-I", str(job / "worker.py")]
         return carried(lambda *_: line, limits, given, lambda process: process.terminate(), Path(place),

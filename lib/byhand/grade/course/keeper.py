@@ -65,16 +65,17 @@ def reap() -> set[int]:
     return ended
 
 
-def of_this_user() -> int:
-    """Threads of all processes of this user: what RLIMIT_NPROC counts."""
-    count = 0
+def of_user(user: int) -> dict[int, tuple[str, int]]:
+    """By its number, the state and the threads of each process of this user: what RLIMIT_NPROC counts."""
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if folder.stat().st_uid == os.getuid():
-                count += int((folder / "stat").read_text().rpartition(")")[2].split()[17])
+            if folder.stat().st_uid == user:
+                words = (folder / "stat").read_text().rpartition(")")[2].split()
+                found[int(folder.name)] = words[0], int(words[17])
         except OSError:
             pass
-    return count
+    return found
 
 
 def main() -> None:
@@ -92,7 +93,7 @@ def main() -> None:
         try:
             os.setsid()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
-            most = of_this_user() + processes
+            most = sum(threads for _, threads in of_user(os.getuid()).values()) + processes
             for what, value in ((resource.RLIMIT_DATA, data), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0),
                                 (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_NOFILE, 128),
                                 (resource.RLIMIT_NPROC, most)):

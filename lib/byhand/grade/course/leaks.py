@@ -14,7 +14,7 @@ from .. import solutions
 from ..judge import finish
 from ..model import make_inputs
 from ..run import run
-from ..sets import SETS, questions_of, references_of
+from ..sets import SETS, notebook_of, questions_of, references_of
 from .modules import COURSE
 from .trees import form, functions_in, size
 
@@ -63,6 +63,8 @@ def _arrays(name, data) -> dict[str, np.ndarray]:
 
 def _functions(text):
     """Of a source, or of the Python in a page; what cannot be parsed has none."""
+    if "def" not in text:  # as in thousands of arrays
+        return
     for part in (text, *re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)):
         try:
             yield from functions_in(part)
@@ -87,7 +89,7 @@ def given(set_id, every=False):
     `every` cell of their notebook."""
     yield from (_source(f"sets.{SETS[set_id]}.{module}") for module in ("cases", "questions", "stubs"))
     repairs, mine = {q.id for q in questions_of(set_id) if q.kind == "repair"}, False
-    notebook = json.loads((COURSE / "book" / "exercises" / f"{SETS[set_id][1:]}.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads((COURSE / "book" / "exercises" / notebook_of(set_id)).read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if heading := re.match(r"## (\d\d\.\d+)", text):
@@ -158,6 +160,7 @@ def _numbers(texts, files, arrays, set_ids):
     """The inputs and the right arrays of hidden cases, as bytes or written out with all their digits."""
     everything = b"\0".join([*files.values(), *(a.tobytes() for a in arrays.values())])
     digits = set(re.findall(r"\d\.\d{12,}", "\n".join(texts.values())))
+    hidden = []  # question, case, pieces that no public case has
     for set_id in set_ids:
         references = references_of(set_id)
         for question in questions_of(set_id):
@@ -166,12 +169,26 @@ def _numbers(texts, files, arrays, set_ids):
                 inputs = make_inputs(question, case)
                 right = finish(question, inputs, run(references[question.name], inputs, question)).arrays
                 pieces = list(_pieces([*inputs.values(), *right]))
-                if not case.hidden:
+                if case.hidden:
+                    hidden.append((question, case, [piece for piece in pieces if piece.tobytes() not in seen]))
+                else:
                     seen |= {piece.tobytes() for piece in pieces}
-                    continue
-                new = [piece for piece in pieces if piece.tobytes() not in seen]
-                if any(x.tobytes() in everything or {repr(abs(n)) for n in x.tolist()} <= digits for x in new):
-                    yield f"numbers of the hidden case '{case.name}' of {question.id} are there"
+    first = _words(everything, [piece for *_, pieces in hidden for piece in pieces])
+    for question, case, pieces in hidden:
+        if any(x.tobytes()[:8] in first and x.tobytes() in everything or {repr(abs(n)) for n in x.tolist()} <= digits
+               for x in pieces):
+            yield f"numbers of the hidden case '{case.name}' of {question.id} are there"
+
+
+def _words(everything: bytes, pieces) -> set[bytes]:
+    """The first numbers of those pieces whose first number is anywhere in these bytes: a search for each would read
+    all of them thousands of times."""
+    wanted, found = np.unique([piece[:1].view(np.uint64)[0] for piece in pieces] or [np.uint64(0)]), set()
+    for start in range(8):
+        there = np.frombuffer(everything[start : start + (len(everything) - start) // 8 * 8], np.uint64)
+        place = np.searchsorted(wanted, there).clip(max=len(wanted) - 1)
+        found |= {word.tobytes() for word in np.unique(there[wanted[place] == there])}
+    return found
 
 
 def _pieces(values):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from byhand.io.files import write_whole
 
-from ..sets import SETS
+from ..sets import SETS, notebook_of
 
 FIRST, STRANGER = 1001, 2099  # numbers of students, as a platform gives them
 NAMES = ("Ann Example", "Ben Ito", "Chloé Dubois", "Dmitri Orlov", "Eve O’Neill", "Fatima al-Sayed", "Grace Ødegård",
@@ -54,8 +54,8 @@ def files(students: int = 30, seed: int = 0) -> dict[str, bytes]:
     for i, condition in enumerate(CONDITIONS[:students]):
         for late, number, data in _handed_in(condition, functions, rng):
             mark = "_LATE" if late else ""
-            made[f"{_login(names[i])}{mark}_{FIRST + i}_{70000 + 10 * i + number}_04_attention.ipynb"] = data
-    made[f"visitor_{STRANGER}_70999_04_attention.ipynb"] = _notebook(_all(functions, ()), rng)
+            made[f"{_login(names[i])}{mark}_{FIRST + i}_{70000 + 10 * i + number}_{notebook_of('04')}"] = data
+    made[f"visitor_{STRANGER}_70999_{notebook_of('04')}"] = _notebook(_all(functions, ()), rng)
     roster = io.StringIO(newline="")
     write = csv.writer(roster)
     write.writerow(["student", "name"])

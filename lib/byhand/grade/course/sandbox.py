@@ -18,9 +18,12 @@ from pathlib import Path
 
 from byhand.io.files import Locked
 
+from . import keeper, syscalls
+
 MEGABYTE = 1 << 20
 OWN = Path(__file__).resolve().parents[1]  # byhand/grade: questions and known mistakes, nothing for a submission
 NOBODY, USERS = 61234, 4000  # users that own nothing; as root a sandbox becomes one of them that no other one is
+NO_RIGHTS = ("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SETTINGS = {"PATH": "/usr/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg",
             **dict.fromkeys(THREADS, "1")}  # all of the environment that a submission has
@@ -59,18 +62,20 @@ def python_folders() -> list[str]:
 
 @contextlib.contextmanager
 def free_user():
-    """The number of a user that no other submission is now. Two that were one would share the limit of processes."""
+    """The number of a user that no other submission is now, and none of whose processes is left: those of two that were
+    one would share one limit."""
     first = random.randrange(USERS)
     for i in range(USERS):
         user = NOBODY + (first + i) % USERS
         folder = Path(tempfile.gettempdir()) / f"byhand-user-{user}"
         if lock := _locked(folder):
             try:
-                yield user
+                if not keeper.of_user(user):
+                    yield user
+                    return
             finally:
                 folder.rmdir()
                 lock.__exit__()
-            return
     raise SandboxError(f"{USERS} submissions are under way at a time")
 
 
@@ -89,8 +94,11 @@ def _locked(folder: Path) -> Locked | None:
     return lock if good else None
 
 
-def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None) -> list[str]:
-    """bwrap … python /job/worker.py, for root as `user`, or for anybody; `job` is mounted as /job, only to be read."""
+def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None, calls: int | None = None) -> list[str]:
+    """bwrap … python /job/worker.py, for root as `user`, or for anybody; `job` is mounted as /job, only to be read.
+
+    `calls` is the number of a file with a filter of system calls.
+    """
     bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
     if not bwrap or not prlimit:
         raise SandboxError(f"no {'bwrap' if not bwrap else 'prlimit'} on this machine: "
@@ -100,6 +108,7 @@ def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None) 
             "--unshare-net", "--unshare-uts", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if root:  # a user in a namespace would still be root to the kernel: limits and file rights would not hold
         line += [word for name in ("SETUID", "SETGID", "SETPCAP") for word in ("--cap-add", f"CAP_{name}")]
+    line += ["--seccomp", str(calls)] if calls is not None else []
     line += ["--size", str(limits.scratch), "--perms", "1777", "--tmpfs", "/tmp", "--ro-bind", "/usr", "/usr"]
     for name in ("lib", "lib64", "bin", "sbin"):
         line += ["--symlink", f"usr/{name}", f"/{name}"] if Path(f"/usr/{name}").exists() else []
@@ -120,13 +129,21 @@ def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None) 
     settings = SETTINGS | {"HOME": "/tmp", "RESULT_FD": str(pipe), "GIVEN_FD": str(given)}
     line += [word for name, value in settings.items() for word in ("--setenv", name, value)]
     line += ["--"]
-    if root:
-        line += ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all",
-                 "--bounding-set=-all", "--no-new-privs"]
-    # inside, because outside --nproc would count all processes of this user
-    line += ["/usr/bin/prlimit", f"--nproc={limits.processes}", f"--data={limits.data}", f"--fsize={limits.file}",
-             "--nofile=128", "--core=0", f"--cpu={limits.cpu}"]
+    line += without_rights(user) if root else []
+    line += limited(limits)  # inside, because outside --nproc would count all processes of this user
     return [*line, sys.executable, "-I", "/job/worker.py"]
+
+
+def without_rights(user: int | None = None) -> list[str]:
+    """setpriv before a command: root without any right of root, as `user` if there is one."""
+    other = [f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user is not None else []
+    return ["/usr/bin/setpriv", *other, *NO_RIGHTS]
+
+
+def limited(limits: Limits) -> list[str]:
+    """prlimit before a command: what it may use."""
+    return ["/usr/bin/prlimit", f"--nproc={limits.processes}", f"--data={limits.data}", f"--fsize={limits.file}",
+            "--nofile=128", "--core=0", f"--cpu={limits.cpu}"]
 
 
 def confined(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  # noqa: B008
@@ -136,16 +153,19 @@ def confined(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  
 
     Raises SandboxError if there is no sandbox. At the limit of time or of size everything in it is killed.
     """
-    with free_user() if os.geteuid() == 0 else contextlib.nullcontext() as user:
-        return carried(lambda pipe, file: command(job, pipe, file, limits, user), limits, given,
-                       lambda process: os.killpg(process.pid, signal.SIGKILL))
+    program = syscalls.program()
+    with (free_user() if os.geteuid() == 0 else contextlib.nullcontext() as user,
+          syscalls.as_file(program) if program else contextlib.nullcontext() as calls):
+        also = (calls.fileno(),) if calls else ()
+        return carried(lambda pipe, file: command(job, pipe, file, limits, user, *also), limits, given,
+                       lambda process: os.killpg(process.pid, signal.SIGKILL), also=also)
 
 
 def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None, settings: dict | None = None,
-            after=lambda: None) -> Ran:
+            after=lambda: None, also=()) -> Ran:
     """Run the command line(pipe, file) in `place` with these settings; `kill` ends its process and all below it.
 
-    `after` ends what is left of it when it has ended by itself.
+    `after` ends what is left of it when it has ended by itself. The files `also`, by number, go along.
     """
     reading, writing = os.pipe()
     begun = time.monotonic()
@@ -156,7 +176,7 @@ def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None,
             file.seek(0)
             numbers = {"RESULT_FD": str(writing), "GIVEN_FD": str(file.fileno())}
             process = subprocess.Popen(
-                line(writing, file.fileno()), pass_fds=(writing, file.fileno()), stdin=subprocess.DEVNULL,
+                line(writing, file.fileno()), pass_fds=(writing, file.fileno(), *also), stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True, cwd=place,
                 env=None if settings is None else settings | numbers)
     except BaseException:
@@ -167,7 +187,7 @@ def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None,
         os.close(writing)
     parts, size, end = [], 0, "ended"
     os.set_blocking(reading, False)
-    with os.fdopen(reading, "rb", buffering=0) as pipe:
+    with os.fdopen(reading, "rb", buffering=0) as pipe, _ended(process, kill):
         while True:
             part = _some(pipe, begun + limits.seconds, lambda: process.poll() is not None and after())
             if part == b"":
@@ -188,6 +208,17 @@ def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None,
     if said.startswith(("bwrap:", "setpriv:", "prlimit:", "keeper:")):
         raise SandboxError(f"the sandbox cannot be made here: {said.splitlines()[0]}")
     return Ran(b"".join(parts), end, code, time.monotonic() - begun)
+
+
+@contextlib.contextmanager
+def _ended(process, kill):
+    """Whatever stops the grader here, stops what it has started."""
+    try:
+        yield
+    except BaseException:
+        kill(process)
+        process.wait()
+        raise
 
 
 def _some(pipe, until, idle=lambda: None) -> bytes | None:

@@ -10,7 +10,7 @@ from .store import earned
 FEW = 8  # graded students: with fewer a correlation says nothing
 
 
-def lines(rows, points, questions, seconds=(), lent=()) -> list[str]:
+def lines(rows, points, questions, seconds=(), lent=(), moved=(), revisions=()) -> list[str]:
     """What `status` prints. `rows` and `points` as the store has them, `seconds` pairs of student and seconds."""
     most = sum(q.points for q in questions)
     said = [", ".join(f"{n} {status}" for status, n in sorted(Counter(r.status for r in rows).items())) or "nobody yet"]
@@ -27,7 +27,14 @@ def lines(rows, points, questions, seconds=(), lent=()) -> list[str]:
         said += ["", f"seconds a submission: median {np.median([s for _, s in seconds]):.1f}, the slowest "
                      + ", ".join(f"{student} {s:.1f}" for student, s in slow)]
     said += [f"{student} {question} counts with a right {' and '.join(names)}" for student, question, names in lent]
-    moved = [p for p in points if p["given"] is not None and p["given"] < p["automatic"]]
+    if len(revisions) > 1:
+        said += [f"look again: {' and '.join(str(n) for n in revisions.values())} submissions were graded by different "
+                 "states of the course; byhand-grade regrade brings all to one"]
+    said += [f"look again: {student} {question} was given {given:g} by hand when the grader gave {before:g}; it now "
+             f"gives {automatic:g}" for student, question, given, before, automatic in moved]
+    told = {row[:2] for row in moved}
+    moved = [p for p in points if p["given"] is not None and p["given"] < p["automatic"]
+             and (p["student"], p["question"]) not in told]
     return said + [f"look again: {p['student']} {p['question']} was given {p['given']:g}, now earns {p['automatic']:g}"
                    for p in moved]
 

@@ -33,6 +33,10 @@ CREATE TABLE IF NOT EXISTS result (
 CREATE TABLE IF NOT EXISTS override (
     id INTEGER PRIMARY KEY, student TEXT NOT NULL, question TEXT NOT NULL, points REAL NOT NULL, note TEXT NOT NULL,
     made TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS revised (  -- of the course, that made the attempt
+    attempt INTEGER PRIMARY KEY REFERENCES attempt, revision TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS overruled (  -- what the grader gave when a person gave other points
+    override INTEGER PRIMARY KEY REFERENCES override, automatic REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS picture (
     attempt INTEGER NOT NULL REFERENCES attempt, question TEXT NOT NULL, data TEXT NOT NULL,
     PRIMARY KEY (attempt, question));
@@ -51,7 +55,9 @@ CREATE VIEW IF NOT EXISTS points AS
             ORDER BY o.id DESC LIMIT 1) AS given
     FROM current c JOIN result r ON r.attempt = c.id WHERE c.status = 'graded';
 """
-LASTING = ("submission", "handed", "round", "applied", "attempt", "result", "override", "picture", "lent")
+PATIENCE = 60.0  # seconds to wait for another program that writes into it
+LASTING = ("submission", "handed", "round", "applied", "attempt", "revised", "overruled", "result",
+           "override", "picture", "lent")
 
 
 class Row(NamedTuple):
@@ -82,7 +88,7 @@ class Store:
 
     def __enter__(self) -> "Store":
         (self.folder / "inbox").mkdir(parents=True, exist_ok=True)
-        self.db = sqlite3.connect(self.folder / "store.sqlite", timeout=60, isolation_level=None)
+        self.db = sqlite3.connect(self.folder / "store.sqlite", timeout=PATIENCE, isolation_level=None)
         self.db.row_factory = sqlite3.Row
         for line in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
             self.db.execute(line)
@@ -104,7 +110,10 @@ class Store:
 
     @contextlib.contextmanager
     def whole(self):
-        """All of it or nothing."""
+        """All of it or nothing; within another one it is a part of that."""
+        if self.db.in_transaction:
+            yield
+            return
         self.db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -148,6 +157,9 @@ class Store:
     def last_applied(self) -> int:
         return self.db.execute("SELECT max(round) FROM applied").fetchone()[0]
 
+    def rounds(self) -> list[int]:
+        return [row[0] for row in self.db.execute("SELECT id FROM round ORDER BY id")]
+
     def new_round(self, because: str) -> int:
         return self.db.execute("INSERT INTO round (because, made) VALUES (?, ?)", (because, now())).lastrowid
 
@@ -159,7 +171,8 @@ class Store:
         return self.db.execute("SELECT * FROM latest l WHERE NOT EXISTS (SELECT 1 FROM attempt WHERE submission = l.id "
                                "AND round = ?) ORDER BY student", (number,)).fetchall()
 
-    def keep(self, submission: int, number: int, status: str, tier: str, note: str, seconds: float, graded) -> bool:
+    def keep(self, submission: int, number: int, status: str, tier: str, note: str, seconds: float, graded,
+             revision: str = "") -> bool:
         """One attempt with all its results, or, if another grader was first, nothing."""
         with self.whole():
             found = self.db.execute(
@@ -167,6 +180,7 @@ class Store:
                 "VALUES (?, ?, ?, ?, ?, ?, ?)", (submission, number, status, tier, note, seconds, now()))
             if found.rowcount != 1:
                 return False
+            self.db.execute("INSERT INTO revised VALUES (?, ?)", (found.lastrowid, revision))
             self.db.executemany("INSERT INTO result VALUES (?, ?, ?, ?, ?, ?, ?)", [
                 (found.lastrowid, g.question, g.status, g.points, g.max_points, g.text, json.dumps(g.mistakes))
                 for g in graded])
@@ -178,8 +192,23 @@ class Store:
 
     def override(self, student: str, question: str, points: float, note: str) -> None:
         """Points given by a person; they stay through regrades. The last one counts."""
-        self.db.execute("INSERT INTO override (student, question, points, note, made) VALUES (?, ?, ?, ?, ?)",
-                        (student, question, points, note, now()))
+        with self.whole():
+            made = self.db.execute("INSERT INTO override (student, question, points, note, made) "
+                                   "VALUES (?, ?, ?, ?, ?)", (student, question, points, note, now())).lastrowid
+            self.db.execute("INSERT INTO overruled SELECT ?, automatic FROM points WHERE student = ? AND question = ?",
+                            (made, student, question))
+
+    def moved(self) -> list[tuple[str, str, float, float, float]]:
+        """Student, question, points given by a person, and those of the grader then and now, where these differ."""
+        return [tuple(row) for row in self.db.execute(
+            "SELECT p.student, p.question, p.given, o.automatic, p.automatic FROM points p JOIN overruled o "
+            "ON o.override = (SELECT max(id) FROM override WHERE student = p.student AND question = p.question) "
+            "WHERE o.automatic != p.automatic ORDER BY p.student, p.question")]
+
+    def revisions(self) -> dict[str, int]:
+        """How many current attempts each revision of the course has made."""
+        return dict(map(tuple, self.db.execute("SELECT revision, count(*) FROM current c JOIN revised r "
+                                               "ON r.attempt = c.id WHERE revision > '' GROUP BY revision")))
 
     def points(self, student: str | None = None) -> list[sqlite3.Row]:
         """Per question of the current grades: `given` by a person, or else `automatic`."""

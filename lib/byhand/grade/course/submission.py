@@ -8,6 +8,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..forbid import names_in
+
 LARGEST = 5 << 20  # bytes
 MAGIC = re.compile(r"^\s*(?:[%!?]|.*\?$)")
 
@@ -29,12 +31,38 @@ class Submission:
                     found[node.name] = i, ast.get_source_segment(text, node) or ""
         return found
 
+    def reached(self, name: str, apart=()) -> set[str]:
+        """The identifiers of a function and of the functions of the notebook that it uses, `apart` from some."""
+        written, seen, found, waiting = self.functions, set(), set(), [name]
+        while waiting:
+            if (here := waiting.pop()) in seen or here not in written or here in apart:
+                continue
+            seen.add(here)
+            names = names_in(written[here][1])
+            found |= names
+            waiting += names
+        aliases = {alias: module for text in self.cells for alias, module in _imported(text)}
+        return found | {aliases[name] for name in found if name in aliases}
+
+
+def _imported(text):
+    """Each name that an import statement makes, with the module that it comes from."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((a.asname or a.name.split(".")[0], a.name.split(".")[0]) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((a.asname or a.name, (node.module or "").split(".")[0]) for a in node.names)
+
 
 def read(path: str | Path) -> Submission:
     """The code of a notebook (.ipynb) or of a Python file; ids, metadata and kernel do not count."""
     path = Path(path)
     with path.open("rb") as file:
-        data = file.read(LARGEST + 1)
+        return parsed(file.read(LARGEST + 1), path.suffix)
+
+
+def parsed(data: bytes, suffix: str) -> Submission:
+    """The same, of a file's bytes and the end of its name."""
     sha = hashlib.sha256(data).hexdigest()
 
     def unreadable(why):
@@ -46,7 +74,7 @@ def read(path: str | Path) -> Submission:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return unreadable("not text in UTF-8: is it the notebook?")
-    if path.suffix == ".py":
+    if suffix == ".py":
         return _of_cells(sha, [text])
     try:
         cells = json.loads(text)["cells"]

@@ -23,7 +23,7 @@ CONFINED = (__file__ == "/job/worker.py" and os.getppid() == 1 and os.getpid() <
             or ISOLATION == "container" and os.getuid() > 60000)  # all processes of this user are its own
 
 
-def forked(seconds=5):
+def forked(seconds=2):
     """os.fork, tried for a while: what was just killed may still count as a process."""
     until = time.monotonic() + seconds
     while True:
@@ -90,12 +90,13 @@ def part(file):
 
 
 def late(data):
-    """The place of the first case that met the limit of time: as `examine` has it, no case behind it counts. A child
-    that lies here loses its own points."""
+    """Of what came back, the number of cases, and the place of the first that met the limit of time: as `examine` has
+    it, no case behind it counts. A child that lies here loses its own points."""
     from byhand.grade.child import frames
 
-    places = (head.get("place") for head, _ in frames(data) if head.get("kind") == "late")
-    return min((place for place in places if type(place) is int), default=1 << 30)
+    cases = [head for head, _ in frames(data) if "kind" in head]
+    places = (head.get("place") for head in cases if head["kind"] == "late")
+    return len(cases), min((place for place in places if type(place) is int), default=1 << 30)
 
 
 def main():
@@ -117,7 +118,7 @@ def main():
         torch.set_num_threads(1)
     gc.freeze()
     gc.enable()
-    ends = {}
+    ends, stopped = {}, set()
     for hidden in (False, True):
         if hidden:
             more, plain = part(file)
@@ -126,13 +127,13 @@ def main():
                                      if case["place"] < ends.get(question["id"], 1 << 30)]
         for question in asked["questions"]:
             about = {"question": question["id"], "hidden": hidden}
-            if not question["cases"]:
-                send(out, frame(about | {"end": "ended", "code": 0}, [b""]))
+            if question["id"] in stopped or not question["cases"]:
+                send(out, frame(about | {"end": "late" if question["id"] in stopped else "ended", "code": 0}, [b""]))
                 continue
-            reading, writing = os.pipe()
             try:
+                reading, writing = os.pipe()
                 child = forked()
-            except OSError as error:  # nothing that an answer has done: it is no zero
+            except OSError as error:  # the machine's doing, or that of an answer before: the grader finds out
                 os.write(out, frame({"failed": f"no process can be started: {error.strerror}"}))
                 return
             if not child:
@@ -156,7 +157,8 @@ def main():
             data, end, code = watched(child, reading, seconds)
             os.close(reading)
             if not hidden:
-                ends[question["id"]] = late(data)
+                there, ends[question["id"]] = late(data)
+                stopped |= {question["id"]} if end == "late" and there < len(question["cases"]) else set()
             send(out, frame(about | {"end": end, "code": code}, [data]))
 
 

@@ -45,6 +45,11 @@ def all_questions():
     return tuple(question for set_id in SETS for question in questions_of(set_id))
 
 
+def notebook_of(set_id):
+    """The file of a set's notebook; its name is not the chapter's, so that a folder of downloads tells them apart."""
+    return f"ex{SETS[set_id][1:]}.ipynb"
+
+
 def expected_path(set_id):
     return os.path.join(_HERE, SETS[set_id], "expected.npz")
 

@@ -136,16 +136,16 @@ FORWARD = (
 # 06.2
 
 
-def _backward(rule=None, gain=None, shift=None):
-    """The backward pass with one of the three gradients replaced by a wrong one."""
+def _backward(rule=None, gain=None, shift=None, scaled=True, power=1, late=False):
+    """The backward pass with a part of it replaced by a wrong one; `rule` is dX without its division by s."""
 
     def function(dY, X_hat, s, gamma):
         d = gamma.size
-        g = dY * gamma
-        right = (g - _mean(g) - X_hat * _mean(g * X_hat)) / s
+        g = dY * gamma if scaled else dY
+        dX = (rule or _from)(g, X_hat) / s**power
         dgamma = gain(dY, X_hat) if gain else (dY * X_hat).reshape(-1, d).sum(axis=0)
         dbeta = shift(dY) if shift else dY.reshape(-1, d).sum(axis=0)
-        return rule(dY, X_hat, s, gamma) if rule else right, dgamma, dbeta
+        return gamma * dX if late else dX, dgamma, dbeta
 
     return function
 
@@ -165,26 +165,21 @@ AFFINE = ("gain and shift", "batch", "batch and heads")
 BACKWARD = (
     Mutant(
         "plus along x̂",
-        _backward(lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY * gamma) + X_hat * _mean(dY * gamma * X_hat)) / s),
+        _backward(lambda g, X_hat: g - _mean(g) + X_hat * _mean(g * X_hat)),
         "The term along x̂ has the wrong sign: s grows with x̂_k, and x̂_i shrinks, so it is taken away.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "plus along 1",
-        _backward(lambda dY, X_hat, s, gamma: (dY * gamma + _mean(dY * gamma) - X_hat * _mean(dY * gamma * X_hat)) / s),
+        _backward(lambda g, X_hat: g + _mean(g) - X_hat * _mean(g * X_hat)),
         "The mean of g is added: it is taken away, since ∂μ/∂x_k = 1/d enters with a minus.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "projection",
-        _backward(
-            lambda dY, X_hat, s, gamma: (
-                dY * gamma - _mean(dY * gamma) - X_hat * _mean(dY * gamma * X_hat) / _mean(X_hat * X_hat)
-            )
-            / s
-        ),
+        _backward(lambda g, X_hat: g - _mean(g) - X_hat * _mean(g * X_hat) / _mean(X_hat * X_hat)),
         "All of g along x̂ is taken away, by dividing by x̂ · x̂: the formula divides by d, which is a little more, "
         "and "
         "with ε a little of that direction comes back.",
@@ -193,14 +188,7 @@ BACKWARD = (
     ),
     Mutant(
         "divided by d − 1",
-        _backward(
-            lambda dY, X_hat, s, gamma: (
-                dY * gamma
-                - _mean(dY * gamma)
-                - X_hat * (dY * gamma * X_hat).sum(-1, keepdims=True) / (gamma.size - 1)
-            )
-            / s
-        ),
+        _backward(lambda g, X_hat: g - _mean(g) - X_hat * (g * X_hat).sum(-1, keepdims=True) / (g.shape[-1] - 1)),
         "The term along x̂ divides by d − 1: the variance divides by d, so its derivative does too.",
         "6.3",
         INPUT,
@@ -225,7 +213,7 @@ BACKWARD = (
     ),
     Mutant(
         "gamma outside",
-        _backward(lambda dY, X_hat, s, gamma: gamma * _from(dY, X_hat) / s),
+        _backward(scaled=False, late=True),
         "gamma stands outside the means: it multiplied x̂ entry by entry, so it is inside, g = gamma ∘ dY. "
         "With gamma = 1 nobody would notice.",
         "6.3",
@@ -233,61 +221,49 @@ BACKWARD = (
     ),
     Mutant(
         "gamma forgotten",
-        _backward(lambda dY, X_hat, s, gamma: _from(dY, X_hat) / s),
+        _backward(scaled=False),
         "gamma is missing from dX: x̂ receives gamma ∘ dY.",
         "6.3",
         GAMMA,
     ),
     Mutant(
         "statistics constant",
-        _backward(lambda dY, X_hat, s, gamma: dY * gamma / s),
+        _backward(lambda g, X_hat: g),
         "Mean and deviation are treated as constants: they depend on every feature, and give two more terms.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "deviation constant",
-        _backward(lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY * gamma)) / s),
+        _backward(lambda g, X_hat: g - _mean(g)),
         "The way through the deviation is missing: the term −x̂ mean(g x̂).",
         "6.3",
         INPUT,
     ),
     Mutant(
         "mean constant",
-        _backward(lambda dY, X_hat, s, gamma: (dY * gamma - X_hat * _mean(dY * gamma * X_hat)) / s),
+        _backward(lambda g, X_hat: g - X_hat * _mean(g * X_hat)),
         "The way through the mean is missing: the term −mean(g). This is RMSNorm's backward pass.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "sums for means",
-        _backward(
-            lambda dY, X_hat, s, gamma: (
-                dY * gamma
-                - (dY * gamma).sum(-1, keepdims=True)
-                - X_hat * (dY * gamma * X_hat).sum(-1, keepdims=True)
-            )
-            / s
-        ),
+        _backward(lambda g, X_hat: g - g.sum(-1, keepdims=True) - X_hat * (g * X_hat).sum(-1, keepdims=True)),
         "Sums stand where means should: both terms lack 1/d.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "s forgotten",
-        _backward(lambda dY, X_hat, s, gamma: _from(dY * gamma, X_hat)),
+        _backward(power=0),
         "The division by s is missing.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "means over the tokens",
-        _backward(
-            lambda dY, X_hat, s, gamma: (
-                dY * gamma - _mean(dY * gamma, -2) - X_hat * _mean(dY * gamma * X_hat, -2)
-            )
-            / s
-        ),
+        _backward(lambda g, X_hat: g - _mean(g, -2) - X_hat * _mean(g * X_hat, -2)),
         "The means run over the tokens: they run over the axis of the norm, the features.",
         "6.3",
         INPUT,
@@ -315,20 +291,16 @@ BACKWARD = (
     ),
     Mutant(
         "a sum along 1",
-        _backward(
-            lambda dY, X_hat, s, gamma: (
-                dY * gamma - (dY * gamma).sum(-1, keepdims=True) - X_hat * _mean(dY * gamma * X_hat)
-            )
-            / s
-        ),
+        _backward(lambda g, X_hat: g - g.sum(-1, keepdims=True) - X_hat * _mean(g * X_hat)),
         "The term of the mean has a sum where a mean should be: it lacks 1/d.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "gamma in the direct way only",
-        _backward(
-            lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY) - X_hat * _mean(dY * X_hat)) / s
+        lambda dY, X_hat, s, gamma: (
+            (dY * gamma - _mean(dY) - X_hat * _mean(dY * X_hat)) / s,
+            *_backward()(dY, X_hat, s, gamma)[1:],
         ),
         "gamma is in the direct term alone: what reaches x̂ is g = gamma ∘ dY, and both means are means of g.",
         "6.3",
@@ -336,26 +308,21 @@ BACKWARD = (
     ),
     Mutant(
         "divided by s twice",
-        _backward(lambda dY, X_hat, s, gamma: _from(dY * gamma, X_hat) / s**2),
+        _backward(power=2),
         "dX is divided by s twice: X̂ is already X − μ over s, and only one 1/s is left in front of the bracket.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "x̂ without its entries",
-        _backward(lambda dY, X_hat, s, gamma: (dY * gamma - _mean(dY * gamma) - _mean(dY * gamma * X_hat)) / s),
+        _backward(lambda g, X_hat: g - _mean(g) - _mean(g * X_hat)),
         "The last term is the same for all features: it is a multiple of x̂, so each entry has its own x̂.",
         "6.3",
         INPUT,
     ),
     Mutant(
         "one sum for a mean",
-        _backward(
-            lambda dY, X_hat, s, gamma: (
-                dY * gamma - _mean(dY * gamma) - X_hat * (dY * gamma * X_hat).sum(-1, keepdims=True)
-            )
-            / s
-        ),
+        _backward(lambda g, X_hat: g - _mean(g) - X_hat * (g * X_hat).sum(-1, keepdims=True)),
         "The term along x̂ has a sum where a mean should be: it lacks 1/d.",
         "6.3",
         INPUT,
@@ -365,12 +332,14 @@ BACKWARD = (
 # 06.3
 
 
-def _rms(rule=None, gain=None):
+def _rms(rule=None, gain=None, scaled=True, power=1, late=False, root=None):
+    """The backward pass with a part of it replaced by a wrong one; `rule` is dX without its division by r."""
+
     def function(dY, X, gamma, eps):
-        r = np.sqrt(_mean(X * X) + eps)
-        X_hat, g = X / r, dY * gamma
-        dX = rule(dY, g, X, X_hat, r, gamma) if rule else (g - X_hat * _mean(g * X_hat)) / r
-        return dX, gain(dY, X, X_hat) if gain else _flat(dY * X_hat).sum(axis=0)
+        r = root(X, eps) if root else np.sqrt(_mean(X * X) + eps)
+        X_hat, g = X / r, dY * gamma if scaled else dY
+        dX = (rule(g, X, X_hat) if rule else g - X_hat * _mean(g * X_hat)) / r**power
+        return gamma * dX if late else dX, gain(dY, X, X_hat) if gain else _flat(dY * X_hat).sum(axis=0)
 
     return function
 
@@ -378,56 +347,45 @@ def _rms(rule=None, gain=None):
 RMS_INPUT = ("dX", "batch", "large epsilon")
 
 
-def _rms_of(root):
-    """All of the backward with another root r."""
-
-    def function(dY, X, gamma, eps):
-        r = root(X, eps)
-        X_hat, g = X / r, dY * gamma
-        return (g - X_hat * _mean(g * X_hat)) / r, _flat(dY * X_hat).sum(axis=0)
-
-    return function
-
-
 RMS = (
     Mutant(
         "plus along x̂",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g + X_hat * _mean(g * X_hat)) / r),
+        _rms(lambda g, X, X_hat: g + X_hat * _mean(g * X_hat)),
         "The term along x̂ has the wrong sign: r grows with x_k, and x̂ shrinks, so it is taken away.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "X in the mean",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * _mean(g * X)) / r),
+        _rms(lambda g, X, X_hat: g - X_hat * _mean(g * X)),
         "One of the two factors of the last term is X: both are X̂.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "divided by r twice",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * _mean(g * X_hat)) / r**2),
+        _rms(power=2),
         "dX is divided by r twice: one r is in X̂ already, and one is left in front of the bracket.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "a factor of two",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - 2 * X_hat * _mean(g * X_hat)) / r),
+        _rms(lambda g, X, X_hat: g - 2 * X_hat * _mean(g * X_hat)),
         "The last term is twice too large: the 2 from the square and the ½ from the root cancel.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "half a term",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - 0.5 * X_hat * _mean(g * X_hat)) / r),
+        _rms(lambda g, X, X_hat: g - 0.5 * X_hat * _mean(g * X_hat)),
         "The last term is halved: the ½ from the root and the 2 from the square cancel.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "projection",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * _mean(g * X_hat) / _mean(X_hat * X_hat)) / r),
+        _rms(lambda g, X, X_hat: g - X_hat * _mean(g * X_hat) / _mean(X_hat * X_hat)),
         "All of g along x̂ is taken away, by dividing by x̂ · x̂: the formula divides by d, which is a little more, "
         "and "
         "with ε a little of that direction comes back.",
@@ -445,77 +403,77 @@ RMS = (
     ),
     Mutant(
         "LayerNorm's",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - _mean(g) - X_hat * _mean(g * X_hat)) / r),
+        _rms(lambda g, X, X_hat: g - _mean(g) - X_hat * _mean(g * X_hat)),
         "This has LayerNorm's term −mean(g): RMSNorm takes no mean away, so none comes back.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "r constant",
-        _rms(lambda dY, g, X, X_hat, r, gamma: g / r),
+        _rms(lambda g, X, X_hat: g),
         "r is treated as a constant: it depends on every feature of the token.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "gamma outside",
-        _rms(lambda dY, g, X, X_hat, r, gamma: gamma * (dY - X_hat * _mean(dY * X_hat)) / r),
+        _rms(scaled=False, late=True),
         "gamma stands outside the mean: it belongs to g = gamma ∘ dY, inside.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "X for X̂",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X * _mean(g * X)) / r),
+        _rms(lambda g, X, X_hat: g - X * _mean(g * X)),
         "X stands where X̂ should: ∂r/∂x_k is x_k/(d r), which is x̂_k/d.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "sum for mean",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (g - X_hat * (g * X_hat).sum(-1, keepdims=True)) / r),
+        _rms(lambda g, X, X_hat: g - X_hat * (g * X_hat).sum(-1, keepdims=True)),
         "A sum stands where the mean should: 1/d is missing.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "r forgotten",
-        _rms(lambda dY, g, X, X_hat, r, gamma: g - X_hat * _mean(g * X_hat)),
+        _rms(power=0),
         "The division by r in front of the bracket is missing.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "gamma forgotten",
-        _rms(lambda dY, g, X, X_hat, r, gamma: (dY - X_hat * _mean(dY * X_hat)) / r),
+        _rms(scaled=False),
         "gamma is missing from dX: X̂ receives g = gamma ∘ dY.",
         "6.7",
         RMS_INPUT,
     ),
     Mutant(
         "the deviation for r",
-        _rms_of(lambda X, eps: np.sqrt(X.var(axis=-1, keepdims=True) + eps)),
+        _rms(root=lambda X, eps: np.sqrt(X.var(axis=-1, keepdims=True) + eps)),
         "r is the deviation here, with the mean taken away: RMSNorm's r is the root of the mean of X² itself.",
         "6.7",
         ("dX", "dgamma", "batch", "large epsilon"),
     ),
     Mutant(
         "the length for r",
-        _rms_of(lambda X, eps: np.sqrt((X * X).sum(axis=-1, keepdims=True) + eps)),
+        _rms(root=lambda X, eps: np.sqrt((X * X).sum(axis=-1, keepdims=True) + eps)),
         "r is the length of the token, a root of a sum: it is the root of a mean, smaller by √d.",
         "6.7",
         ("dX", "dgamma", "batch", "large epsilon"),
     ),
     Mutant(
         "ε forgotten",
-        _rms_of(lambda X, eps: np.sqrt(_mean(X * X))),
+        _rms(root=lambda X, eps: np.sqrt(_mean(X * X))),
         "ε is missing from r: it stands inside the root, in the backward pass as in the forward one.",
         "6.7",
         ("large epsilon",),
     ),
     Mutant(
         "ε outside",
-        _rms_of(lambda X, eps: np.sqrt(_mean(X * X)) + eps),
+        _rms(root=lambda X, eps: np.sqrt(_mean(X * X)) + eps),
         "ε is added to the root: it belongs inside, beside the mean square.",
         "6.7",
         ("large epsilon",),

@@ -185,7 +185,8 @@ def _gradient(pre=None, post=None, none=None, tanh_slope=True, scaled=False, nor
 
         def F_back(d):
             H = np.tanh((alpha * X + F) @ W) if at_sum and wiring == "post" else F
-            return (d * (1 - H * H) if tanh_slope else d) @ (W.T if turned else W)
+            slope = {True: 1 - H * H, False: 1, "not squared": 1 - H}[tanh_slope]
+            return d * slope @ (W.T if turned else W)
 
         if wiring == "post":
             S = alpha * X + F
@@ -359,6 +360,13 @@ BACKWARD = (
         "tanh without its slope",
         _gradient(tanh_slope=False),
         "The derivative of tanh is missing: multiply by 1 − F² before W transposed.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "tanh not squared",
+        _gradient(tanh_slope="not squared"),
+        "The derivative of tanh is 1 − F²: here F is not squared.",
         "7.3",
         ("none", *PRE_BACK, *POST_BACK),
     ),

@@ -275,6 +275,27 @@ RUNS = (
         ("ten steps", "a hundred steps", "small gradients", "with decay", "gaps"),
     ),
     Mutant(
+        "m alone corrected",
+        _run(correct=lambda b1, b2, t: (1 - b1**t, 1)),
+        "v is used as it is: it began at zero as well as m, so divide it by 1 − beta2^t.",
+        "11.4",
+        ("ten steps", "a hundred steps", "with decay"),
+    ),
+    Mutant(
+        "v alone corrected",
+        _run(correct=lambda b1, b2, t: (1, 1 - b2**t)),
+        "m is used as it is: it began at zero as well as v, so divide it by 1 − beta1^t.",
+        "11.4",
+        ("ten steps", "a hundred steps", "with decay"),
+    ),
+    Mutant(
+        "no decay",
+        _run(pull="none"),
+        "The decay is left out: lr · decay · theta is taken off theta as well.",
+        "11.5",
+        ("with decay",),
+    ),
+    Mutant(
         "t one ahead",
         _run(correct=lambda b1, b2, t: (1 - b1 ** (t + 1), 1 - b2 ** (t + 1))),
         "The step is counted one ahead: at the first step t is 1, and the first step has length lr.",

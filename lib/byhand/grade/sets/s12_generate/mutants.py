@@ -1958,6 +1958,11 @@ def _at_one(name, logits, T, k, p):
     return law(name, logits, 1.0, k, p)
 
 
+def _not_scaled(name, logits, T, k, p):
+    P = law(name, logits, T, k, p)
+    return P if name == "softmax twice" else np.where(P > 0, softmax(logits / T), 0.0)
+
+
 def _upside_down(name, logits, T, k, p):
     return law(name, logits, 1 / T, k, p)
 
@@ -2005,6 +2010,14 @@ SAMPLERS = (
         "others count, too, and a word that a program cannot draw rules it out.",
         "12.4",
         ("few words",),
+    ),
+    Mutant(
+        "not scaled",
+        _detective(laws=_not_scaled),
+        "What a filter leaves is not scaled to sum to one. Temperature alone then seems at least as probable as every "
+        "filter: scale what is left, and where nothing else was drawn the filter is the more probable.",
+        "12.4",
+        ("six programs", "other places"),
     ),
     Mutant("largest gap", _nearest("largest gap"), f"Only the largest gap is looked at. {DISTANCE}", "12.4",
            ("few words",)),
@@ -2745,6 +2758,15 @@ BILLS = (
         "The two kinds of layers are exchanged: `full` layers see the whole text, L − full a window.",
         "12.5",
         ("cache", "reading", "as large", "short texts"),
+    ),
+    Mutant(
+        "windows as they were",
+        _bill(reading=lambda x, cache: sum(
+            x["P"] * x["size"] + _unit(x) * (x["full"] * (x["n"] + i) + (x["L"] - x["full"]) * min(x["n"], x["w"]))
+            for i in range(1, x["s"] + 1))),
+        "A window keeps what it held at the start: while a shorter text is written it goes on filling, up to w.",
+        "12.5",
+        ("short texts",),
     ),
     Mutant(
         "windows always filled",

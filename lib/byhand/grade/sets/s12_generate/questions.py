@@ -75,7 +75,7 @@ QUESTIONS = (
             ("so that they sum to one", "one word"),
             ("of any length", "three words"),
             ("A history that never came hands the question on to the shorter one.", "never seen"),
-            ("the end of the text, where nothing comes after it", "the end"),
+            ("Mind its end, where nothing comes after it", "the end"),
         ),
     ),
     Question(
@@ -272,7 +272,7 @@ QUESTIONS = (
         clauses=(
             ("keys turned already", "cache"),
             ("the first column of each row that is no padding", "output"),
-            ("in padding there may be any numbers, however large", "however large"),
+            ("in padding there may be any finite numbers, however large", "however large"),
             ("Rows may all be equally long", "no padding"),
             ("the cache may still be empty", "the first token"),
         ),

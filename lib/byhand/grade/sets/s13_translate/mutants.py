@@ -1968,9 +1968,11 @@ def _cuts(s):
     return [s[:i] + s[i + 1 :] for i in range(len(s))]
 
 
-def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, key=tuple, at=range, skip=0):
+def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, key=tuple, at=range, skip=0,
+           short_at=range):
     """`replaced`: "hole", with the place; "any", both sides cut, wherever; "last", in the last place alone; "none".
-    `at(n)`: the places that are tried; sentences of `skip` words are compared as wholes alone."""
+    `at(n)`: the places that are tried, `short_at(n)`: those where a test sentence may have a word less; sentences of
+    `skip` words are compared as wholes alone."""
 
     def places(s):
         return [(i, s[:i] + s[i + 1 :]) for i in at(len(s))] if len(s) > skip else []
@@ -1981,7 +1983,8 @@ def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, k
         for s in train:
             for i, c in places(s):
                 holes.add((i, c))
-                cut.add(c)
+                if i in short_at(len(s)):
+                    cut.add(c)
 
         def near(s):
             cuts = [c for _, c in places(s)]
@@ -2097,6 +2100,9 @@ LEAKS = (
     Mutant("no word less", _leaks(shorter=False),
            "A test sentence with one word less is not found: it equals a training sentence with one word taken out.",
            "13.7", ("one more or less", "others")),
+    Mutant("no word less at the end", _leaks(short_at=lambda n: range(n - 1)),
+           "A test sentence that lacks the last word of a training sentence is not found: any word may be left out.",
+           "13.7", ("one word",)),
     Mutant("cut on both sides", _leaks(replaced="any"),
            "A word is taken out of both sentences, each at a place of its own: then one that lost a word in front and "
            "won one behind seems near, and it is two words away. For a replaced word the places must be the same.",

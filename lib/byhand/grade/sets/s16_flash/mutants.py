@@ -981,17 +981,22 @@ STEP = (
 # 16.8
 
 
-def _accumulated(form, factor=2):
+def _over_all(g, mask):
+    return g.sum(0) / mask.sum()
+
+
+def _accumulated(form=_over_all, factor=2, masked=True):
     def function(W, X, Y, mask):
-        D = (X @ W - Y) * mask[..., None]
-        return form(factor * X.mT @ D, mask)
+        D = X @ W - Y
+        return form(factor * X.mT @ (D * mask[..., None] if masked else D), mask)
 
     return function
 
 
 def _each(g, mask):
     """By sequence, the gradient of the mean over its real tokens; 0 where there are none."""
-    return g / mask.sum(1).clamp(min=1)[:, None, None]
+    real = mask.sum(1)[:, None, None]
+    return g * (real > 0) / real.clamp(min=1)
 
 
 def _not_squared(W, X, Y, mask):
@@ -1051,11 +1056,11 @@ ACCUMULATED = (
            "The sum is divided by all tokens, padding too.", "16.10", PARTS),
     Mutant("padding in the loss", lambda W, X, Y, mask: 2 * (X.mT @ (X @ W - Y)).sum(0) / mask.numel(),
            "Padding takes part in the loss: the mask is not used.", "16.10", PARTS),
-    Mutant("padding in the sum", lambda W, X, Y, mask: 2 * (X.mT @ (X @ W - Y)).sum(0) / mask.sum(),
+    Mutant("padding in the sum", _accumulated(masked=False),
            "Padding takes part in the sum, and not in the number: mask the errors.", "16.10", PARTS),
     Mutant("mask turned round", lambda W, X, Y, mask: _accumulated(lambda g, m: g.sum(0) / m.sum())(W, X, Y, ~mask),
            "Padding is counted and real tokens are left out: True is a real token.", "16.10", PARTS),
-    Mutant("no two", _accumulated(lambda g, mask: g.sum(0) / mask.sum(), 1),
+    Mutant("no two", _accumulated(factor=1),
            "The factor 2 is missing, the slope of a square.", "16.10", PARTS),
     Mutant("mean over columns", _accumulated(lambda g, mask: g.sum(0) / mask.sum() / g.shape[-1]),
            "The mean runs over the columns too. The squared length of an error is the sum over its columns; only "

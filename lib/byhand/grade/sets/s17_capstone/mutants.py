@@ -1446,7 +1446,8 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
             X = words if place == "none" else words + P[spots]
             source = words if cached == "words" or cached == "new words" and old else X
             more_K = source @ (W_q if mask == "turned" else W_k)
-            more_V = X if mask == "no values" else X @ W_v  # the values have their places, whatever the keys have
+            bare = words if cached == "bare values" else X  # else the values have their places, whatever the keys have
+            more_V = X if mask == "no values" else bare @ W_v
             K, V = (more_K, more_V) if keys == "none" else (np.vstack([K, more_K]), np.vstack([V, more_V]))
             if keys == "prompt" and old >= cut:
                 seen_K, seen_V = K[: cut], V[: cut]
@@ -1539,6 +1540,13 @@ PIECES = (
         "keys of words",
         _pieces(cached="words"),
         "Keys are made of words without their places.",
+        "17.3",
+        (*READ, "all at once"),
+    ),
+    Mutant(
+        "values of words",
+        _pieces(cached="bare values"),
+        "Values are made of words without their places.",
         "17.3",
         (*READ, "all at once"),
     ),

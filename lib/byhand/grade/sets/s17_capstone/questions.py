@@ -392,7 +392,7 @@ QUESTIONS = (
         drive=cases.call_names,
         labels=cases.NAMES,
         clauses=(
-            ("Ten records, each with one fault or none", "ten records"),
+            ("each has one fault or none", "ten records"),
             ("records of other runs", "thirty records"),
         ),
     ),

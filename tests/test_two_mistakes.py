@@ -1,0 +1,324 @@
+"""Two mistakes in one answer: wrong versions that are put together, and one mistake that is seen in a part."""
+
+import importlib
+import inspect
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from byhand.grade import compose, examine, two
+from byhand.grade.compose import families, pairs
+from byhand.grade.examine import Report
+from byhand.grade.form import against
+from byhand.grade.judge import finish, judge
+from byhand.grade.learner import find
+from byhand.grade.model import Case, Mutant, Question, make_inputs
+from byhand.grade.run import run
+from byhand.grade.sets import SETS, all_questions, expected_arrays
+
+# ---------------------------------------------------------------- closures of one function, put together
+
+
+def _line(scale=2.0, shift=0.0, shape=lambda x: x, parts=None, *, then=None, **more):
+    then = then or np.abs
+
+    def function(x):
+        y = shape(scale * x) + shift + sum((parts or {}).values()) + sum(more.values())
+        return then(y)
+
+    return function
+
+
+def _power(k):
+    return lambda x: x**k
+
+
+LINES = [
+    _line(scale=3.0), _line(shift=1.0), _line(shape=_power(3)), _line(parts={"a": 5.0}), _line(parts={"b": 7.0}),
+    _line(scale=3.0, shift=9.0), _line(extra=11.0), _line(then=np.square), lambda x: x,
+]
+TOGETHER = {  # which can be put together, and what that gives at x = 2; right is 4
+    (0, 1): 7, (0, 2): 216, (1, 2): 65, (0, 3): 11, (1, 3): 10, (2, 3): 69, (0, 4): 13, (1, 4): 12, (2, 4): 71,
+    (3, 4): 16, (2, 5): 225, (3, 5): 20, (4, 5): 22, (0, 6): 17, (1, 6): 16, (2, 6): 75, (3, 6): 20, (4, 6): 22,
+    (5, 6): 26, (0, 7): 36, (1, 7): 25, (2, 7): 4096, (3, 7): 81, (4, 7): 121, (5, 7): 225, (6, 7): 225,
+}
+
+
+def put(both=None):
+    return {(i, j): f(2.0) for i, j, f in pairs(LINES) if both is None or both(i, j)}
+
+
+def test_two_changes_are_put_together_where_they_do_not_meet():
+    assert put() == TOGETHER  # 0 and 5 have each a scale of their own
+
+
+def last_of_two(a, b, right, inner):
+    return b
+
+
+def no_insides(a, b, right, inner):
+    return a if compose._same(a, b) or compose._same(b, right) else b if compose._same(a, right) else compose.UNKNOWN
+
+
+def any_value(values, default):
+    return values[0]
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("_both", last_of_two), ("_both", no_insides), ("_usual", any_value)])
+def test_a_wrong_way_to_put_together_is_found_out(monkeypatch, name, wrong):
+    monkeypatch.setattr(compose, name, wrong)
+    assert put() != TOGETHER
+
+
+def test_a_family_that_is_not_made_from_the_right_version_is_left_out():
+    assert list(pairs(LINES, lambda function: function(2.0) == 5.0)) == []
+    assert len(list(pairs(LINES, lambda function: function(2.0) == 4.0))) == len(TOGETHER)
+
+
+@pytest.mark.parametrize("set_id", SETS)
+def test_the_version_that_mistakes_are_made_from_is_the_right_one(set_id):
+    """Of most families; what is put together from another is not used."""
+    right, known = 0, 0
+    for question in all_questions():
+        if not question.id.startswith(f"{set_id}."):
+            continue
+        functions = [m.function for m in question.mutants]
+        for code, family in families(functions).items():
+            original = family.original(next(f for f in functions if getattr(f, "__code__", None) is code))
+            if original is not None:
+                case = question.public[0]
+                inputs = make_inputs(question, case)
+                result = finish(question, inputs, run(original, inputs, question))
+                right += judge(question, case, result, expected_arrays(question, case)).ok
+                known += 1
+    assert known and right >= 0.75 * known
+
+
+# ---------------------------------------------------------------- answers with two mistakes, from start to end
+
+
+def answer_with(number, *edits):
+    """The right answer of an exercise with edits, each of which fits."""
+    module = importlib.import_module(f"byhand.grade.reference.{SETS[number.split('.')[0]]}")
+    source = inspect.getsource(module)
+    for old, new in edits:
+        assert old in source, old
+        source = source.replace(old, new)
+    scope = {"__name__": "answer"}
+    exec(source, scope)
+    return scope[find(number).name]
+
+
+def crossed_and_summed(m_a, l_a, o_a, m_b, l_b, o_b):
+    m = np.maximum(m_a, m_b)
+    top = np.where(np.isneginf(m), 0, m)
+    keep, add = np.exp(m_a - top), np.exp(m_b - top)
+    l = keep * l_a + add * l_b
+    return m + np.log(l), l, add[..., None] * o_a + keep[..., None] * o_b
+
+
+TWO = {  # by mechanism: the exercise, its edits or an answer, and what is named
+    "together: scale and mask": ("00.7", [(" / np.sqrt(W_q.shape[0])", ""),
+                                          ("np.triu_indices(len(X), 1)", "np.tril_indices(len(X), -1)")],
+                                 {"no scale", "mask left upper"}),
+    "together: slope and state": ("01.1", [("np.concatenate([h0[..., None, :], H[..., :-1, :]], axis=-2)", "H"),
+                                           (" * (1 - H[..., t, :] ** 2)", "")], {"no slope", "own state"}),
+    "together: turn and scale": ("03.4", [("_spin(K[h], positions, base, 1)", "K[h]"),
+                                          (" / np.sqrt(d_k)\n        E", "\n        E")],
+                                 {"queries alone", "no scale"}),
+    "together: cut and heat": ("17.8", [("_softmax(logits / T)", "_softmax(logits * T)"),
+                                        ("size = 1 + (np", "size = max(1, (np"), (" < p).sum()\n", " < p).sum())\n")],
+                               {"times T"}),
+    "in part: a variance": ("06.4", [("squares / (N - 1) - var", "squares / N - var"),
+                                     ("mean + momentum * (mu - mean)", "mu + momentum * (mean - mu)")],
+                            {"biased memory"}),
+    "in part: a gradient": ("16.4", [("dK[g] += scale * dS.T @ Q[h]", "dK[g] += scale**2 * dS.T @ Q[h]"),
+                                     ("dV[g] += A.T @ dO[h]", "dV[g] += scale * A.T @ dO[h]")],
+                            {"dV scaled by the width"}),
+    "in part: values": ("16.2", crossed_and_summed, {"exchanged: o"}),
+    "in part, but for a factor": ("00.5", [("X[i] = x - h\n", "X[i] = x\n")], {"forward difference"}),
+}
+
+
+def report_of(name):
+    number, how, _ = TWO[name]
+    answer = how if callable(how) else answer_with(number, *how)
+    question = find(number)
+    return Report(question, examine.examine(question, answer, lambda case: expected_arrays(question, case)))
+
+
+def named(report):
+    return {m.name for o in report.outcomes for m in (o.mutant, o.second) if m}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_one_of_two_mistakes_is_named(name):
+    report = report_of(name)
+    assert named(report) == TWO[name][2]
+    failed = [o for o in report.outcomes if not o.verdict.ok and o.verdict.kind != "not run"]
+    assert any(o.mutant for o in failed)
+    if name.startswith("together"):
+        words = "One of two mistakes: " if len(TWO[name][2]) == 1 else "Two mistakes together give these numbers. "
+        assert repr(report).count(words) == 1 and all(o.mutant for o in failed)
+    else:
+        assert re.search(r"One of two mistakes, seen in \w+: ", repr(report))
+    assert ("Compared with what this mistake alone gives: Every number is 1/2 times that one." in repr(report)) == (
+        name == "in part, but for a factor")
+
+
+@pytest.mark.parametrize(("search", "what"), [("put_together", "together"), ("in_part", "in part")])
+def test_without_one_of_the_searches_its_answers_stay_without_a_name(monkeypatch, search, what):
+    monkeypatch.setattr(examine, search, lambda *given: {})
+    for name in TWO:
+        assert (named(report_of(name)) == TWO[name][2]) == (not name.startswith(what)), name
+
+
+# ---------------------------------------------------------------- what must not be named
+
+
+def sums(X, y):
+    """P = 2X, s = the sum of the rows and y."""
+    ...
+
+
+def right(X, y):
+    return 2 * X, X.sum(axis=0) + y
+
+
+def mutant(name, function):
+    return Mutant(name, function, f"Mistake {name}.", "9.1", ())
+
+
+SUMS = Question(
+    id="99.3", title="Sums", stub=sums, returns=("P", "s"), minutes=1, hints=("one",),
+    cases=tuple(Case(name, lambda rng: {"X": rng.normal(size=(5, 4)), "y": rng.normal(size=4)}, "", 1)
+                for name in ("one", "two")),
+    mutants=(
+        mutant("squares", lambda X, y: (X**2, X.sum(axis=0) + y)),
+        mutant("no y", lambda X, y: (2 * X, X.sum(axis=0))),
+        mutant("sines", lambda X, y: (np.sin(X), np.sin(X).sum(axis=0) + y)),
+        mutant("tripled", lambda X, y: (3 * X, X.sum(axis=0) + y)),
+    ),
+)
+
+
+def but_for_a_row(X, wrong):
+    out = X**2
+    out[-1] = wrong[-1]
+    return out
+
+
+PARTS = {  # an answer, and the mistake, the output and the words for it
+    "known beside unknown": (lambda X, y: (X**2, np.tan(y)), ("squares", "P", "")),
+    "known, times two, beside unknown": (lambda X, y: (2 * X**2, np.tan(y)), ("squares", "P", "Every number is 2")),
+    "known, the other sign": (lambda X, y: (-(X**2), X.sum(axis=0) + y), ("squares", "P", "All signs are")),
+    "known, each row by a factor": (lambda X, y: (X**2 / (X**2).sum(axis=1)[:, None], X.sum(axis=0) + y),
+                                    ("squares", "P", "Each row is right but for a factor of its own")),
+    "known, upside down": (lambda X, y: (X[::-1] ** 2, X.sum(axis=0) + y), ("squares", "P", "The order is reversed")),
+    "known but for a row": (lambda X, y: (but_for_a_row(X, np.cos(X)), np.tan(y)),
+                            ("squares", "P", "All is right but the last row")),
+    "unknown": (lambda X, y: (np.cos(X), X.sum(axis=0) + y), None),
+    "unknown twice": (lambda X, y: (np.cos(X), np.tan(y)), None),
+    "right but for a factor": (lambda X, y: (5 * X, X.sum(axis=0) + y), None),  # and so is "tripled"
+    "right but for a row": (lambda X, y: (np.where(np.arange(5)[:, None] < 1, X**2, 2 * X), X.sum(axis=0) + y), None),
+    "half of the rows": (lambda X, y: (np.where(np.arange(5)[:, None] < 2, X**2, np.cos(X)), X.sum(axis=0) + y), None),
+    "a mistake whose other output is right here": (lambda X, y: (np.sin(X), X.sum(axis=0) + y), None),
+    "in one case alone": (lambda X, y: (X**2 if X[0, 0] > make_inputs(SUMS, SUMS.cases[0])["X"][0, 0] - 1e-9
+                                        else np.cos(X), np.tan(y)), None),
+}
+
+
+def parts_of(answer, engine=None):
+    question = SUMS
+    inputs = [make_inputs(question, case) for case in question.cases]
+    expected = [tuple(map(np.asarray, right(**i))) for i in inputs]
+    mine = [run(answer, i, question) for i in inputs]
+    theirs = [[run(m.function, i, question) for i in inputs] for m in question.mutants]
+    verdicts = [judge(question, *each) for each in zip(question.cases, mine, expected, strict=True)]
+    found = (engine or two.in_part)(question, question.cases, mine, theirs, verdicts, expected)
+    return {(question.mutants[f["mutant"]].name, f["part"], f["besides"]) for f in found.values()}
+
+
+def wrong_parts(engine=None):
+    missed = []
+    for name, (answer, wanted) in PARTS.items():
+        told = parts_of(answer, engine)
+        fine = not told if wanted is None else all(
+            t[:2] == wanted[:2] and t[2].startswith(wanted[2]) and bool(t[2]) == bool(wanted[2]) for t in told) and told
+        missed += [] if fine else [name]
+    return missed
+
+
+def test_a_mistake_is_seen_in_a_part_where_numbers_agree_and_nowhere_else():
+    assert make_inputs(SUMS, SUMS.cases[0])["X"][0, 0] > make_inputs(SUMS, SUMS.cases[1])["X"][0, 0]
+    assert wrong_parts() == []
+
+
+def never_cleared(self, m):
+    return False
+
+
+def only_equal(mine, known, right):
+    return None
+
+
+def against_it_alone(mine, known, right):
+    """Whatever the right one looks like."""
+    return (1, "Every number is c times the expected one.", mine.size) if mine.size > 3 else None
+
+
+def first_case_alone(question, cases, mine, theirs, verdicts, expected):
+    return two.in_part(question, cases[:1], mine[:1], [row[:1] for row in theirs], verdicts[:1], expected[:1])
+
+
+@pytest.mark.parametrize(("where", "name", "wrong"), [
+    (two._Facts, "clears", never_cleared), (two, "against", only_equal), (two, "against", against_it_alone),
+])
+def test_a_wrong_search_in_parts_is_found_out(monkeypatch, where, name, wrong):
+    monkeypatch.setattr(where, name, wrong)
+    assert wrong_parts() != []
+
+
+def test_a_search_in_one_case_alone_is_found_out():
+    assert wrong_parts(first_case_alone) == ["in one case alone"]
+
+
+def test_small_and_unequal_arrays_are_compared_with_nothing():
+    assert against(np.ones(3), 2 * np.ones(3), np.arange(3.0)) is None
+    assert against(np.ones((2, 3)), np.ones((3, 2)), np.ones((2, 3))) is None
+
+
+def test_of_two_pairs_that_give_the_same_only_what_they_share_is_named():
+    def made(scale=2.0, shift=0.0, sign=1.0):
+        return lambda x, y: (scale * x * sign + shift * y, y)
+
+    question = replace(SUMS, mutants=(
+        mutant("tripled", made(scale=3.0)), mutant("shifted", made(shift=1.0)),
+        mutant("shifted in another way", lambda x, y: (2 * x + y.copy(), y)), mutant("turned", made(sign=-1.0)),
+    ))
+    question = replace(question, cases=tuple(
+        replace(case, make=lambda rng: {"X": rng.normal(size=4), "y": rng.normal(size=4)}) for case in SUMS.cases))
+
+    def say(answer, mutants=question.mutants):
+        asked = replace(question, mutants=mutants)
+        outcomes = examine.examine(asked, answer, lambda case: tuple(
+            map(np.asarray, made()(*make_inputs(asked, case).values()))))
+        return named(Report(asked, outcomes)), repr(Report(asked, outcomes))
+
+    assert say(lambda x, y: (3 * x + y, y))[0] == {"tripled", "shifted"}
+    again = mutant("shifted again", made(shift=1.0 + 1e-15))
+    found, text = say(lambda x, y: (3 * x + y, y), (*question.mutants, again))
+    assert found == {"tripled"} and "One of two mistakes: Mistake tripled." in text
+    assert say(lambda x, y: (np.cos(x), y))[0] == set()
+
+
+def test_a_package_for_students_has_no_code_to_put_together():
+    inputs = [make_inputs(SUMS, case) for case in SUMS.cases]
+    mine, expected = [run(np.add, i, SUMS) for i in inputs], [right(**i) for i in inputs]
+    verdicts = [judge(SUMS, *each) for each in zip(SUMS.cases, [run(lambda X, y: (X, y), i, SUMS) for i in inputs],
+                                                  expected, strict=True)]
+    bare = SimpleNamespace(mutants=[SimpleNamespace(function=None)] * 2, judged=SUMS.judged, torch=False)
+    assert not any(v.ok for v in verdicts)
+    assert two.put_together(bare, SUMS.cases, mine, [mine, mine], verdicts, expected, inputs) == {}
