@@ -377,14 +377,15 @@ WRONG = [
     M("np.generate.decode_forward", "invariant", "positions of the padded columns",
       "np.maximum(columns - kv.start[:, None], 0)", "np.broadcast_to(columns, ids.shape)"),
     M("np.generate._self_attention", "invariant", "keys cached before they are turned",
-      ", K = rope_forward(Q, **pairs)[0], rope_forward(K", " = rope_forward(Q"),
+      "Q, K = turned[:, :config.heads], turned[:, config.heads:]", "Q = turned[:, :config.heads]"),
     M("np.generate._self_attention", "invariant", "cached keys turned again at each step",
       "    bias = None",
       "    if config.position == 'rope':\n"
       "        store[0][:, :, :length] = rope_forward(store[0][:, :, :length], rope_theta=config.rope_theta)[0] if length else 0\n"
       "    bias = None"),
-    M("np.generate._self_attention", "invariant", "rope: one base for all", '"rope_theta": config.rope_theta,', ""),
-    M("np.generate._self_attention", "invariant", "rope: always neighbours", 'config.position == "rope"}', "True}"),
+    M("np.generate._self_attention", "invariant", "rope: one base for all", " rope_theta=config.rope_theta,", ""),
+    M("np.generate._self_attention", "invariant", "rope: always neighbours",
+      'interleaved=config.position == "rope"', "interleaved=True"),
     M("np.generate.decode_forward", "invariant", "padded keys attended", "minimum(kv.start", "minimum(0 * kv.start"),
     M("np.generate.decode_forward", "invariant", "the first token of a row hidden",
       "keys >= np.minimum(", "keys > np.minimum("),
