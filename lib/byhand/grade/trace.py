@@ -132,12 +132,12 @@ class Recorder:
 
     def run(self, function: Callable, arguments: tuple, options: dict) -> Any:
         before = sys.gettrace()
-        sys.settrace(self._call)
-        try:
-            with np.errstate(all="ignore"):  # a broken function may well overflow
+        with np.errstate(all="ignore"):  # a broken function may well overflow
+            sys.settrace(self._call)
+            try:
                 return function(*arguments, **options)
-        finally:
-            sys.settrace(before)
+            finally:
+                sys.settrace(before)
 
     def _call(self, frame: FrameType, event: str, _: Any) -> Callable | None:
         code = frame.f_code
