@@ -170,11 +170,10 @@ def same(question, case, mine, other):
         return False
     if mine.kind != "ok":
         return mine.kind == "structure" and mine.text == other.text
-    return all(
-        same_array(a, b, case)
-        for name, a, b in zip(question.judged, mine.arrays, other.arrays, strict=True)
-        if not case.look or name in case.look
-    )
+    for name, a, b in zip(question.judged, mine.arrays, other.arrays, strict=True):
+        if (not case.look or name in case.look) and not same_array(a, b, case):
+            return False
+    return True
 
 
 def same_array(a, b, case):
@@ -186,10 +185,16 @@ def same_array(a, b, case):
         return False
     if a.dtype.kind not in "fc":
         return bool((a == b).all())
+    if a.ndim == 0 and b.dtype == _Float and math.isfinite(y := b.item()):  # most comparisons of some sets
+        return abs(a.item() - y) <= case.rtol * abs(y) + case.atol
     finite = _isfinite(b)
-    if not ((_isfinite(a) == finite) & (_isnan(a) == _isnan(b))).all():
+    if finite.all():
+        if not _isfinite(a).all():
+            return False
+    elif not ((_isfinite(a) == finite) & (_isnan(a) == _isnan(b))).all():
         return False
-    a, b = a[finite], b[finite]
+    else:
+        a, b = a[finite], b[finite]
     rtol = case.rtol if b.dtype == _Float else max(case.rtol, 1e-5)
     return bool(b.size == 0 or float(_abs(a - b).max()) <= rtol * float(_abs(b).max()) + case.atol)
 
@@ -199,19 +204,24 @@ def recognise(question, cases, results, mutant_results, verdicts, expected):
     that is not wrong where the answer is right, then the one that agrees with the answer in most cases, and then the
     one that says least beyond that: elsewhere it is right rather than wrong in another way.  Sure if it is of the
     first kind.  `mutant_results[m][c]` are the results of mutant m."""
-    agrees = [
-        [same(question, case, mine, theirs) for case, mine, theirs in zip(cases, results, row, strict=True)]
-        for row in mutant_results
-    ]
-    sure = [all(same for same, verdict in zip(row, verdicts, strict=True) if verdict.ok) for row in agrees]
-    beyond = [
-        sum(not verdict.ok and not agree and not same(question, case, theirs, Result("ok", tuple(right)))
-            for case, theirs, agree, verdict, right in zip(cases, row, agreed, verdicts, expected, strict=True))
-        for row, agreed in zip(mutant_results, agrees, strict=True)
-    ]
+    failed = [c for c, verdict in enumerate(verdicts) if not verdict.ok]
+    agrees = []  # of a mutant that explains no case, nothing more is asked
+    for row in mutant_results:
+        there = {c: same(question, cases[c], results[c], row[c]) for c in failed}
+        rest = (c for c in range(len(cases)) if c not in there) if any(there.values()) else ()
+        agrees.append(there | {c: same(question, cases[c], results[c], row[c]) for c in rest})
+    sure = [all(agree for c, agree in row.items() if verdicts[c].ok) for row in agrees]
+
+    def beyond(m):
+        row = mutant_results[m]
+        return sum(not agrees[m][c] and not same(question, cases[c], row[c], Result("ok", tuple(expected[c])))
+                   for c in failed)
+
     known = []
     for c, verdict in enumerate(verdicts):
         candidates = [m for m, row in enumerate(agrees) if not verdict.ok and row[c]]
-        best = max(candidates, key=lambda m: (sure[m], sum(agrees[m]), -beyond[m])) if candidates else None
+        first = [(sure[m], sum(agrees[m].values())) for m in candidates]
+        candidates = [m for m, key in zip(candidates, first, strict=True) if key == max(first)]
+        best = max(candidates, key=lambda m: -beyond(m)) if candidates[1:] else next(iter(candidates), None)
         known.append(None if best is None else (best, sure[best]))
     return known
