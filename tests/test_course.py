@@ -4,11 +4,7 @@
 import csv
 import io
 import json
-import os
-import random
 import re
-import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -26,12 +22,9 @@ from byhand.grade.course.collect import collect
 from byhand.grade.course.store import Store
 from byhand.grade.model import make_inputs
 from byhand.grade.sets import SETS, questions_of
+from confining import HAS_SANDBOX, confined
 from hostile import ATTACKS, FULL, HEAD, KEY, QUICK, TOP, A, B, C, body, graded_of, left_over, notebook
 from proofs import as_shipped
-
-HAS_SANDBOX = shutil.which("bwrap") and shutil.which("prlimit")
-confined = pytest.mark.skipif(not HAS_SANDBOX and not os.environ.get("CI"),
-                              reason="NO SUBMISSION CAN BE GRADED HERE: bubblewrap is missing")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -413,34 +406,6 @@ def test_a_regrade_that_fails_leaves_no_number(tmp_path):
 
 
 BATCH = "import sys; from byhand.grade.course import cli; sys.exit(cli.main(sys.argv[1:]))"
-
-
-@confined
-def test_a_batch_that_is_killed_goes_on(tmp_path):
-    """Killed at random moments until it is through: no row lost, none doubled, the grades of everybody right."""
-    rng = random.Random()
-    class_of(tmp_path / "in", [f"s{i:02}" for i in range(16)])
-    line = [sys.executable, "-c", BATCH, "--store", str(tmp_path / "grades")]
-    assert subprocess.run([*line, "collect", "04", str(tmp_path / "in")], capture_output=True).returncode == 0
-    kills = 0
-    while kills < 6:
-        process = subprocess.Popen([*line, "grade", "04", "--jobs", "2", "--patience", str(QUICK)], start_new_session=True,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(rng.uniform(1, 6))
-            break
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            kills += 1
-    two = [subprocess.Popen([*line, "grade", "04", "--patience", str(QUICK)], stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [p.wait(300) for p in two] == [0, 0]  # two graders at once on one store
-    with Store(tmp_path / "grades" / "04") as store:
-        rows = store.rows(39)
-        attempts = store.db.execute("SELECT count(*), count(DISTINCT submission) FROM attempt").fetchone()
-        results = store.db.execute("SELECT count(*) FROM result").fetchone()[0]
-    assert tuple(attempts) == (16, 16) and results == 16 * len(questions_of("04"))
-    assert [(r.status, r.points) for r in rows] == [("graded", 7)] * 16
 
 
 @confined

@@ -1,18 +1,14 @@
 # ruff: noqa: E501
 """What an answer may lean on: modules of the library, and the answer to an earlier question."""
 
-import os
-import shutil
 
 import pytest
 from byhand.grade.course import grading, modules, submission
 from byhand.grade.sets import SETS, questions_of
+from confining import confined
 from hostile import notebook
 from proofs import as_shipped
 
-HAS_SANDBOX = shutil.which("bwrap") and shutil.which("prlimit")
-confined = pytest.mark.skipif(not HAS_SANDBOX and not os.environ.get("CI"),
-                              reason="NO SUBMISSION CAN BE GRADED HERE: bubblewrap is missing")
 KEY = b"a student's key"
 
 

@@ -7,9 +7,10 @@ import subprocess
 import pytest
 from byhand.grade.course import keeper, sandbox, syscalls
 from byhand.grade.course.child import frame, frames
+from confining import confined
 from hostile import FULL, HEAD, A, B, C, body, graded_of, notebook
 from mutants import build
-from test_course import confined, points_of
+from test_course import points_of
 
 ASKED = ("04.1", "04.2", "04.6")
 LOWERED = "import os, resource\nfor limit in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE):\n    resource.prlimit(os.getppid(), limit, (0, 0))"

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from byhand.grade.course import batch, cli, cluster, doctor, grading, sandbox
 from byhand.grade.course.store import Store
+from confining import confined
 from hostile import HEAD, A, B, C, notebook
-from test_course import KEY, confined
+from test_course import KEY
 
 
 def graders(*flags):

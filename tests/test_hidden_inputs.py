@@ -4,8 +4,6 @@ An answer keeps whatever it meets, in the process and on its disk, and says it i
 """
 
 import hashlib
-import os
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,10 +11,10 @@ import pytest
 from byhand.grade.course import grading, submission
 from byhand.grade.model import make_inputs
 from byhand.grade.sets import questions_of
+from confining import confined
 from hostile import HEAD, notebook
 
-pytestmark = pytest.mark.skipif(not (shutil.which("bwrap") and shutil.which("prlimit")) and not os.environ.get("CI"),
-                                reason="NO SUBMISSION CAN BE GRADED HERE: bubblewrap is missing")
+pytestmark = confined
 KEY = b"another student's key"
 ATTENTION, VJP = questions_of("04")[:2]
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from byhand.grade.course import batch, cli, doctor, grading, isolation, keeper, sandbox
 from byhand.grade.course.store import Store
+from confining import confined
 from hostile import ATTACKS, HEAD, KEY, A, B, C, graded_of, notebook, processes, told_at_once
-from test_course import BATCH, asked, confined, plain  # noqa: F401
+from test_course import BATCH, asked, plain  # noqa: F401
 
 LIBRARY = Path(grading.__file__).parents[3]
 FORGERIES = [a for a in ATTACKS if a.kind == "forgery"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import byhand
 import pytest
+from confining import confined
 from hostile import notebook
 
 COURSE = Path(byhand.__file__).parents[2]
@@ -94,7 +95,7 @@ def test_it_is_given_out_without_its_answer(scratch):
     assert "04.14" in text and "more keys" not in text and "one_ahead" in text and "(m - 1)" not in text.replace("1 / (1 + (m - 1) * np.exp(-gap)).", "")
 
 
-@pytest.mark.skipif(not (shutil.which("bwrap") and shutil.which("prlimit")) and not os.environ.get("CI"), reason="NO SUBMISSION CAN BE GRADED HERE: bubblewrap is missing")
+@confined
 def test_it_is_graded(scratch):
     (scratch / "lab.ipynb").write_bytes(notebook("import numpy as np", "def ahead(m, gap):\n    return 1 / (1 + (m - 1) * np.exp(-gap))"))
     said = run(scratch, "-m", "byhand.grade", "check", "lab.ipynb", "--set", "04")

@@ -2,12 +2,12 @@
 """The page for instructors, followed word for word to a whole set: it proves itself, is given out, and is graded."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 
 import pytest
+from confining import confined
 from hostile import notebook
 from test_own_question import COURSE, WHOLE_SET, blocks, run
 
@@ -83,7 +83,7 @@ def test_each_command_of_the_recipe_ends_well(made):
     assert "more keys" not in "".join(p.read_text() for p in (root / "new").rglob("*.py"))
 
 
-@pytest.mark.skipif(not (shutil.which("bwrap") and shutil.which("prlimit")) and not os.environ.get("CI"), reason="NO SUBMISSION CAN BE GRADED HERE: bubblewrap is missing")
+@confined
 def test_it_is_collected_and_graded(made):
     root, _ = made
     right = [f"def ahead{i}(m, gap):\n    return 1 / (1 + (m - 1) * {'(-gap).exp()' if i == 4 else 'np.exp(-gap)'})" for i in (1, 2, 3, 4)]

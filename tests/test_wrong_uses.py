@@ -13,8 +13,9 @@ from types import SimpleNamespace
 import pytest
 from byhand.grade.course import cli, doctor, sandbox, store
 from byhand.grade.course.store import Store
+from confining import confined
 from hostile import HEAD, A, B, C, body, notebook
-from test_course import BATCH, confined, plain  # noqa: F401
+from test_course import BATCH, plain  # noqa: F401
 
 NEXT = ("begin with", "--help", "name the", "is it the right one", "of their own", "hand it in again", "clear the outputs", "install the package",
         "give the same command again", "goes on from there", "takes one of", "unpack it first", "must have what", "save it as", "look at the path",
