@@ -1,15 +1,13 @@
-"""What the course adds to Jupyter Book: maths without a network, tidy pages, and one directive for the API pages."""
+"""What the course adds to Jupyter Book: tidy pages, links between them, and one directive for the API pages."""
 
 import importlib
 import inspect
 import os
 import re
-import shutil
 import sys
 import types
 import typing
 from html import escape
-from importlib.metadata import files
 from pathlib import Path
 
 from docutils import nodes
@@ -72,20 +70,10 @@ def tidy(app, pagename, templatename, context, doctree):
         context["body"] = body.replace(' aria-label="Toggle hidden content"', "")  # the words beside it say more
 
 
-# All that `loader` in _config.yml names and what that needs. The files that hold everything have a menu too, 100 kB.
-MATHJAX = ("startup.js", "core.js", "input/tex-full.js", "output/svg.js", "output/svg/fonts/tex.js",
-           "a11y/assistive-mml.js")
-
-
 def finish(app, exception):
-    """Bring MathJax (all of TeX, out of an installed wheel); let GitHub Pages serve `_static`."""
+    """Let GitHub Pages serve `_static`; leave out what is never loaded."""
     if exception or app.builder.format != "html":
         return
-    wheel = {str(f).partition("/mathjax/")[2]: f for f in files("sphinx-mathjax-offline")}
-    for name in MATHJAX:
-        target = Path(app.outdir) / "_static" / "mathjax" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(wheel[name].locate(), target)
     (Path(app.outdir) / ".nojekyll").touch()
     for name in ("sphinx-thebe.js", "sphinx-thebe.css"):
         (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a page costs its reader: no maths engine where there is no formula, a few icons in place of two thousand; and
+"""What a page costs its reader: a few icons in place of two thousand; and
 the front page at the root of the site, where Jupyter Book puts a page that only leads on."""
 
 import base64
@@ -12,21 +12,6 @@ FONT, FACE = "vendor/fontawesome/webfonts/fa-solid-900.ttf", "Font Awesome 6 Fre
 ICON = re.compile(r"\bfa-[a-z][a-z0-9-]*")
 GLYPH = re.compile(r"\\(f[0-9a-f]{3})\b|([\uf000-\uf8ff])")
 HEAVY = re.compile(r'\s*<!-- So that users can add custom icons -->\s*<script[^>]*/fontawesome\.js[^>]*></script>')
-
-
-def is_maths(script):
-    return "mathjax" in str(script.filename).lower() or "window.MathJax" in str(script.attributes.get("body"))
-
-
-def needs_maths(body):
-    """Whether a page has a formula; equations.js fetches MathJax for the cards of a page that has none."""
-    return bool(re.search(r"""class=["'][^"']*\bmath\b""", body))
-
-
-def drop_maths(app, pagename, templatename, context, doctree):
-    """MathJax is 700 kB; Sphinx loads it on every page of a book that has a formula anywhere."""
-    if not needs_maths(context.get("body", "")):
-        context["script_files"] = [script for script in context["script_files"] if not is_maths(script)]
 
 
 def glyphs(css, used):
@@ -115,6 +100,5 @@ def finish(app, exception):
 def setup(app):
     app.add_css_file("reading.css")
     app.add_css_file("icons.css", priority=900)
-    app.connect("html-page-context", drop_maths, priority=950)
     app.connect("build-finished", finish, priority=950)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

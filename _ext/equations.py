@@ -13,6 +13,7 @@ from pathlib import Path
 from course_ext import put
 from docutils import nodes
 from sphinx.util import logging
+from typeset import LETTER, drawer
 
 log = logging.getLogger(__name__)
 
@@ -188,12 +189,13 @@ def write_formulas(app, exception):
     if exception or app.builder.format != "html":
         return
     book = book_of(app.env)
-    rows = {tag: [app.builder.get_target_uri(e["page"]), e["title"], e["tex"]]
+    maths = drawer(app)
+    rows = {tag: [app.builder.get_target_uri(e["page"]), e["title"], e["tex"], maths.draw(e["tex"], True)]
             for tag, e in sorted(book.items(), key=lambda item: tuple(map(int, item[0].split("."))))}
     lines = ",\n".join(f"{json.dumps(tag)}: {json.dumps(row, ensure_ascii=False)}" for tag, row in rows.items())
-    config = json.dumps(app.config.mathjax3_config, ensure_ascii=False)
+    letters = {name: maths.letters[name] for name in sorted(set(LETTER.findall("".join(row[3] for row in rows.values()))))}
     (Path(app.outdir) / "_static" / "equations_data.js").write_text(
-        f"window.EQUATIONS = {{\n{lines}\n}};\nwindow.EQUATIONS_MATHJAX = {config};\n", encoding="utf-8")
+        f"window.EQUATIONS = {{\n{lines}\n}};\nwindow.EQUATIONS_LETTERS = {json.dumps(letters)};\n", encoding="utf-8")
 
 
 def setup(app):

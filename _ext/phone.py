@@ -10,7 +10,7 @@ def scripts(app, pagename, templatename, context, doctree):
     """The scripts of a page with formulas or tables."""
     body = context.get("body") or ""
     if re.search(r'class="[^"]*\bmath\b', body):
-        app.builder.add_js_file("formulas.js", defer="defer", priority=495)  # tells MathJax its order, before it runs
+        app.builder.add_js_file("formulas.js", defer="defer", priority=495)
     if 'class="pst-scrollable' in body or '<table class="table' in body:
         app.builder.add_js_file("phone.js", defer="defer")
 

@@ -62,7 +62,6 @@ def served(folder):
 def printed(page, site, name, first, file):
     """Print one page of the book, its sheets numbered from `first`; its title and its sections: title, anchor."""
     page.goto(f"{site}/{name}.html", wait_until="load")
-    page.evaluate("window.MathJax?.startup?.promise")
     page.add_style_tag(content=STYLE % (first - 1))
     page.evaluate("""() => {
         document.querySelectorAll("details:not(.hide)").forEach((fold) => { fold.open = true; });

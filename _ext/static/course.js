@@ -19,8 +19,7 @@
     });
     // the words on the button are its better name
     document.querySelectorAll(".search-button-field").forEach((b) => b.removeAttribute("aria-label"));
-    const typeset = window.MathJax && MathJax.startup ? MathJax.startup.promise : Promise.resolve();
-    typeset.then(mark);
+    mark();
     window.addEventListener("resize", mark);
     document.addEventListener("formulas-fit", mark);
     document.addEventListener("toggle", mark, true);  // a dropdown has opened

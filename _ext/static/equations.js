@@ -7,7 +7,7 @@
   const idOf = (tag) => `eq-${tag.replace(".", "-")}`;
   const link = (event) => event.target.closest?.("a.eq");
 
-  // What is fetched once, when it is first asked for: the formulas of the book, and MathJax where the page has none
+  // What is fetched once, when it is first asked for: all formulas of the book, drawn, and the letters in them
   const wanted = {};
   const fetched = (name) => wanted[name] ??= new Promise((done, failed) => {
     const script = document.createElement("script");
@@ -18,23 +18,19 @@
     await fetched("equations_data.js");
     return window.EQUATIONS[tag];
   }
-  async function mathjax() {
-    if (!window.MathJax?.tex2svgPromise) {
-      const waits = document.querySelector('script[src*="mathjax/startup.js"]');
-      if (!waits) {
-        window.MathJax = {...window.EQUATIONS_MATHJAX, startup: {typeset: false}};
-        await fetched("mathjax/startup.js");
-      }
-      await window.MathJax.startup.promise;
+  function letters(box) {  // those that no formula of the page has brought
+    const SVG = "http://www.w3.org/2000/svg", missing = [...box.querySelectorAll("use")]
+      .map((use) => use.getAttribute("xlink:href").slice(1)).filter((id) => !document.getElementById(id));
+    if (!missing.length) return;
+    const drawing = document.createElementNS(SVG, "svg");
+    drawing.style.display = "none";
+    for (const id of new Set(missing)) {
+      const path = document.createElementNS(SVG, "path");
+      path.id = id;
+      path.setAttribute("d", window.EQUATIONS_LETTERS[id]);
+      drawing.append(path);
     }
-    return window.MathJax;
-  }
-  const drawn = {};
-  async function draw(tag, tex) {
-    const M = await mathjax();
-    drawn[tag] ??= await M.tex2svgPromise(tex, {display: true});
-    if (!document.getElementById("MJX-SVG-styles")) document.head.append(M.svgStylesheet());
-    return drawn[tag].cloneNode(true);
+    document.body.append(drawing);
   }
 
   // The card
@@ -56,7 +52,7 @@
     if (owner === a) return clearTimeout(timer);
     close();
     owner = a;
-    const tag = tagOf(a), [, title, tex] = await formulaOf(tag);
+    const tag = tagOf(a), [, title, tex, drawing] = await formulaOf(tag);
     if (owner !== a) return;
     card = document.createElement("div");
     card.className = "eq-card";
@@ -64,7 +60,8 @@
     card.setAttribute("role", "tooltip");
     const formula = document.createElement("div"), from = document.createElement("a");
     formula.className = "eq-formula";
-    formula.textContent = tex;  // until it is typeset
+    formula.innerHTML = drawing;
+    letters(formula);
     formula.setAttribute("role", "img");
     formula.setAttribute("aria-label", tex);
     from.href = a.href;
@@ -74,10 +71,6 @@
     card.append(formula, from);
     document.body.append(card);
     a.setAttribute("aria-describedby", "eq-card");
-    place();
-    const svg = await draw(tag, tex);
-    if (owner !== a || !card) return;
-    formula.replaceChildren(svg);
     place();
   }
   const later = (f, wait) => {
@@ -163,10 +156,10 @@
     target.after(button);
   }
   window.addEventListener("hashchange", arrive);
-  window.addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(() => {
+  window.addEventListener("load", () => {
     const [visit] = performance.getEntriesByType("navigation");
     if (visit?.type !== "back_forward") setTimeout(arrive);
-  }));
+  });
 
   // Light: the formula of a number, or its row where there are several, and the lines of code with a formula's number
   function dark() {

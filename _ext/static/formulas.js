@@ -238,23 +238,6 @@
     if (!roots.length) fit.width = innerWidth;     // for who waits until the formulas fit
     document.dispatchEvent(new Event("formulas-fit"));
   }
-  // What the reader sees first is set first, and painted; then the rest, some at a time, so that the page answers.
-  const SOME = 40;
-  const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  async function inTurn() {
-    const boxes = [...document.querySelectorAll(".math")];
-    const seen = boxes.filter((box) => {
-      const {top, bottom, width} = box.getBoundingClientRect();
-      return width && bottom > 0 && top < innerHeight;
-    });
-    for (let todo = boxes.filter((box) => !seen.includes(box)), now = seen; ; now = todo.splice(0, SOME)) {
-      if (now.length) await window.MathJax.typesetPromise(now);
-      if (!todo.length) break;
-      if (document.visibilityState === "visible") await painted();
-    }
-    return window.MathJax.startup.defaultPageReady();  // what is left, and what MathJax does at the end
-  }
-  if (window.MathJax && !window.MathJax.version) window.MathJax.startup = {...window.MathJax.startup, pageReady: inTurn};
 
   let width = 0, timer = 0;
   function again() {
@@ -262,8 +245,7 @@
     width = innerWidth;
     fit();
   }
-  const typeset = () => window.MathJax?.startup?.promise ?? Promise.resolve();
-  window.addEventListener("load", () => typeset().then(() => {
+  document.addEventListener("DOMContentLoaded", () => {  // all that hear of it are there by now
     again();
     window.addEventListener("resize", () => {
       clearTimeout(timer);
@@ -278,6 +260,6 @@
       });
       opened.add(target);
     }, true);
-  }));
+  });
   window.fitFormulas = fit;
 })();

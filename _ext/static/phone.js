@@ -25,7 +25,7 @@
       }));
     }
   }
-  window.addEventListener("load", () => Promise.resolve(window.MathJax?.startup?.promise).then(() => stack()));
+  window.addEventListener("load", () => stack());
   let timer;
   window.addEventListener("resize", () => {
     clearTimeout(timer);
