@@ -193,7 +193,8 @@ def write_formulas(app, exception):
     rows = {tag: [app.builder.get_target_uri(e["page"]), e["title"], e["tex"], maths.draw(e["tex"], True)]
             for tag, e in sorted(book.items(), key=lambda item: tuple(map(int, item[0].split("."))))}
     lines = ",\n".join(f"{json.dumps(tag)}: {json.dumps(row, ensure_ascii=False)}" for tag, row in rows.items())
-    letters = {name: maths.letters[name] for name in sorted(set(LETTER.findall("".join(row[3] for row in rows.values()))))}
+    used = set(LETTER.findall("".join(drawing for *_, drawing in rows.values())))
+    letters = {name: maths.letters[name] for name in sorted(used)}
     (Path(app.outdir) / "_static" / "equations_data.js").write_text(
         f"window.EQUATIONS = {{\n{lines}\n}};\nwindow.EQUATIONS_LETTERS = {json.dumps(letters)};\n", encoding="utf-8")
 

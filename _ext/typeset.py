@@ -1,4 +1,4 @@
-"""Formulas are drawn while the book is built: MathJax, of an installed wheel, runs here in V8 and in no reader's browser.
+"""Formulas are drawn while the book is built: MathJax, out of a wheel, runs here in V8 and in no reader's browser.
 
 So they are there with the first paint, also without scripts, and a page does not carry 700 kB of MathJax. A drawing is
 the SVG that MathJax makes in a browser, with MathML for who listens; sizes are in ex, so it fits every font. Its
@@ -97,10 +97,14 @@ def visit(kind):
     return visit_math
 
 
-def defined(letters, used):
-    """The letters that formulas refer to, in a drawing that is not shown."""
-    paths = "".join(f'<path id="{name}" d="{letters[name]}"/>' for name in sorted(used))
-    return f'<svg {ID} xmlns="http://www.w3.org/2000/svg" style="display: none" aria-hidden="true"><defs>{paths}</defs></svg>'
+def with_letters(page, letters):
+    """A page with the letters that its formulas refer to, in a drawing that is not shown; as it is if it has them."""
+    used = sorted(set(LETTER.findall(page)))
+    if not used or ID in page:
+        return page
+    paths = "".join(f'<path id="{name}" d="{letters[name]}"/>' for name in used)
+    body = found.end() if (found := re.search(r"<body[^>]*>", page)) else 0
+    return f'{page[:body]}<svg {ID} style="display: none" aria-hidden="true"><defs>{paths}</defs></svg>{page[body:]}'
 
 
 def finish(app, exception):
@@ -110,9 +114,8 @@ def finish(app, exception):
     out = Path(app.outdir)
     for path in sorted(out.rglob("*.html")):
         page = path.read_text(encoding="utf-8")
-        if (used := set(LETTER.findall(page))) and ID not in page:
-            body = re.search(r"<body[^>]*>", page).end()
-            path.write_text(page[:body] + defined(drawer(app).letters, used) + page[body:], encoding="utf-8")
+        if (whole := with_letters(page, drawer(app).letters)) != page:
+            path.write_text(whole, encoding="utf-8")
     (out / "_static" / "maths.css").write_text(drawer(app).style(), encoding="utf-8")
 
 

@@ -94,11 +94,9 @@ def visitor(chrome, site: str, width: int = 1280, scheme: str = "light"):
 
 
 def visit(page: Page, url: str) -> None:
-    """Open a page and wait until its formulas are typeset."""
+    """Open a page and wait until it is loaded."""
     page.found.clear()
     page.goto(url, wait_until="load")
-    if problem := page.evaluate("window.MathJax?.startup?.promise?.then(() => null, (e) => `${e}`)"):
-        page.found.append(f"MathJax gave up: {problem}")
 
 
 def faults(page: Page) -> list[str]:
@@ -109,7 +107,9 @@ def faults(page: Page) -> list[str]:
         const wide = scroll <= 1 ? [] : [...document.querySelectorAll("body *")].filter(
             (e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("mjx-assistive-mml"));
         return {
-            formulas: count(".math"), typeset: count(".math mjx-container"),
+            formulas: count(".math"), drawn: count(".math mjx-container"),
+            letters: [...document.querySelectorAll("mjx-container use")].filter((use) =>
+                !document.getElementById(use.getAttribute("xlink:href").slice(1))).length,
             broken: [...document.querySelectorAll("mjx-merror, [data-mjx-error]")].map(
                 (e) => e.dataset.mjxError || e.title || e.textContent),
             keyless: [...document.querySelectorAll(".math")].filter((e) => e.scrollWidth > e.clientWidth + 1
@@ -122,8 +122,10 @@ def faults(page: Page) -> list[str]:
         };
     }""")
     found = list(page.found)
-    if report["typeset"] != report["formulas"]:
-        found.append(f"{report['formulas']} formulas but {report['typeset']} typeset")
+    if report["drawn"] != report["formulas"]:
+        found.append(f"{report['formulas']} formulas but {report['drawn']} drawn")
+    if report["letters"]:
+        found.append(f"{report['letters']} letters of formulas are nowhere")
     found += [f"broken formula: {text}" for text in dict.fromkeys(report["broken"])]
     if report["keyless"]:
         found.append(f"{report['keyless']} wide formulas scroll, but not by key")

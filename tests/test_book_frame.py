@@ -55,7 +55,7 @@ def test_configuration_keeps_the_settings_that_broke_once():
     assert config["html_theme_options"]["navbar_persistent"] == []
     assert config["html_last_updated_fmt"] is None
     assert config["nb_ipywidgets_js"] == {}
-    assert not config["mathjax_path"].startswith("http")
+    assert config["html_math_renderer"] == "drawn"
     assert "numbered" not in (ROOT / "_toc.yml").read_text(encoding="utf-8"), "all numbers are written by hand"
 
 
@@ -328,7 +328,7 @@ def squeezed(path: Path) -> int:
 
 
 def loaded(path: Path) -> set[Path]:
-    """The page and the files that it loads, style sheets of style sheets among them; of MathJax all its parts."""
+    """The page and the files that it loads, style sheets of style sheets among them."""
     found, ahead = {path}, [path.parent / unquote(urlsplit(link).path) for link in parsed(path).loads
                             if not urlsplit(link).scheme]
     while ahead:
@@ -339,8 +339,6 @@ def loaded(path: Path) -> set[Path]:
         if file.suffix == ".css":
             ahead += [file.parent / (a or b) for a, b in ASKED.findall(file.read_text(encoding="utf-8"))
                       if not (a or b).startswith("data:")]
-        if file.parent.name == "mathjax":
-            ahead += list(file.parent.rglob("*.js"))
     return found
 
 
@@ -352,14 +350,14 @@ def test_pages_are_light():
     heavy = {name: n for name in toc_files(TOC) if "api" not in name and (n := weight(HTML / f"{name}.html")) > PAGE}
     assert heavy == {} and weight(HTML / "index.html") < FRONT
     attention = {file.name for file in loaded(HTML / "book" / "04_attention.html")}
-    assert {"startup.js", "tex-full.js", "tex.js", "course.css", "basic.css", "bootstrap.js"} <= attention
-    assert weight(HTML / "book" / "04_attention.html") > FRONT + squeezed(HTML / "_static/mathjax/input/tex-full.js")
+    assert {"04_attention.html", "maths.css", "course.css", "basic.css", "bootstrap.js"} <= attention
+    assert weight(HTML / "book" / "04_attention.html") > squeezed(HTML / "book" / "04_attention.html") + 50_000
 
 
-def test_maths_is_loaded_where_it_is_shown_and_icons_once():
+def test_maths_is_drawn_and_icons_are_loaded_once():
     for path in built():
         page = path.read_text(encoding="utf-8")
-        assert ("mathjax/startup.js" in page) == bool(re.search(r"""class=["'][^"']*\bmath\b""", page)), path
+        assert "mathjax/" not in page and "<mjx-container" in page or not re.search(r'class="[^"]*\bmath\b', page), path
         assert "fontawesome.js" not in page and "icons.css" in page, path
     style = (HTML / "_static" / "icons.css").read_text(encoding="utf-8")
     there = {chr(int(code, 16)) for code in re.findall(r"U\+([0-9a-f]+)", style)}

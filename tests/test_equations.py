@@ -12,7 +12,9 @@ import pytest
 from browser import browser, narrow, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
+from maths import drawn_by, signs
 from playwright.sync_api import TimeoutError as Late
+from typeset import LETTER
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, HTML = ROOT / "book", (ROOT / "_build" / "html").resolve()
@@ -312,7 +314,11 @@ def test_the_data_has_every_formula(built, tags):
     text = (HTML / "_static" / "equations_data.js").read_text(encoding="utf-8")
     rows = json.loads(re.match(r"window.EQUATIONS = (\{.*?\n\});", text, flags=re.S)[1])
     assert set(rows) == set(tags)
-    for tag, (page, title, tex) in rows.items():
+    letters = json.loads(re.search(r"window.EQUATIONS_LETTERS = (\{.*?\});", text)[1])
+    assert letters.keys() == set(LETTER.findall("".join(drawing for *_, drawing in rows.values())))
+    assert all(re.match("M|$", path) for path in letters.values())  # a blank has none
+    for tag, (page, title, tex, drawing) in rows.items():
+        assert drawing.count("<math ") == drawing.count("<mjx-container ") == 1, tag
         assert f'id="eq-{tag.replace(".", "-")}"' in built[(HTML / page).resolve()], tag
         assert title and tex and r"\tag" not in tex and tex.count("{") == tex.count("}"), tag
 
@@ -331,11 +337,14 @@ def site(built):
         yield site
 
 
-SIGNS = "[...e.querySelectorAll('svg [data-c]')].map((u) => u.dataset.c).join(' ')"
+SIGNS = """[...e.querySelectorAll("svg use")].map((use) => {  // "?" for one without an outline
+    const path = document.getElementById(use.getAttribute("xlink:href").slice(1));
+    return /^(M|$)/.test(path?.getAttribute("d")) ? use.dataset.c : "?";
+}).join(" ")"""
 
 
 def card(page, link):
-    """The signs of the formula that the card of a link shows, drawn by MathJax; "" if none opens."""
+    """The signs of the formula that the card of a link shows; "" if none opens."""
     link.scroll_into_view_if_needed()
     link.hover()
     try:
@@ -345,55 +354,60 @@ def card(page, link):
     return page.locator(".eq-card").evaluate(f"(e) => {SIGNS}")
 
 
-def typeset(page, tex):
-    return page.evaluate(f"async (tex) => {{ const e = await MathJax.tex2svgPromise(tex, {{display: true}}); "
-                         f"return {SIGNS}; }}", tex)
+@pytest.fixture(scope="module")
+def maths():
+    with drawn_by() as maths:
+        yield maths
 
 
 HERE = ("book/04_attention.html", "4.8", r"O = \operatorname{softmax}\!\left( \frac{Q K^\top}{\sqrt{d_k}} \right) V")
 THERE = ("book/05_multihead.html", "4.25", r"\begin{aligned} dv_{jc} &= \sum_i a_{ij}\, do_{ic} \\ dV &= A^\top dO "
          r"\end{aligned}")
-LAZY = ("_modules/byhand/np/softmax.html", "4.19",  # a listing: MathJax comes with the first card
+LAZY = ("_modules/byhand/np/softmax.html", "4.19",  # a listing: the letters come with the first card
         r"J = \operatorname{diag}(a) - a a^\top")
 
 
-def shows(page, url, number, tex):
+def shows(page, url, number, drawing):
     visit(page, url)
     link = page.locator(f'a.eq[href$="#eq-{number.replace(".", "-")}"]:visible').first
-    return card(page, link) == typeset(page, tex) != ""
+    return card(page, link) == signs(drawing) != ""
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("name", "number", "tex"), [HERE, THERE, LAZY], ids=["here", "elsewhere", "no MathJax"])
-def test_a_card_shows_the_formula(chrome, site, name, number, tex):
+@pytest.mark.parametrize(("name", "number", "tex"), [HERE, THERE, LAZY], ids=["here", "elsewhere", "no formula"])
+def test_a_card_shows_the_formula(chrome, site, maths, name, number, tex):
     with visitor(chrome, site) as page:
-        assert shows(page, f"{site}/{name}", number, tex) and page.found == []
+        assert shows(page, f"{site}/{name}", number, maths.draw(tex, True)) and page.found == []
         assert number in page.locator(".eq-card .eq-from").inner_text()
         page.keyboard.press("Escape")
         assert page.locator(".eq-card").count() == 0
-        assert not shows(page, f"{site}/{name}", number, tex.replace("a", "e"))
+        assert not shows(page, f"{site}/{name}", number, maths.draw(tex.replace("=", "<", 1), True))
 
 
 @pytest.mark.browser
-def test_a_card_opens_from_a_file(chrome, built):
+def test_a_card_opens_from_a_file(chrome, built, maths):
     site = HTML.as_uri()
     with visitor(chrome, site) as page:
-        assert shows(page, f"{site}/{THERE[0]}", *THERE[1:]) and page.found == []
+        assert shows(page, f"{site}/{THERE[0]}", THERE[1], maths.draw(THERE[2], True)) and page.found == []
 
 
 @pytest.mark.browser
-def test_another_formula_in_the_card_is_caught(chrome, site):
-    """Wrong data, or a wrong address of the link."""
+def test_another_formula_in_the_card_is_caught(chrome, site, maths):
+    """Wrong data, a letter less, or a wrong address of the link."""
+    drawing = maths.draw(HERE[2], True)
     with visitor(chrome, site) as page:
         data = (HTML / "_static" / "equations_data.js").read_text(encoding="utf-8")
-        assert (wrong := data.replace("Q K^", "K Q^")) != data
+        assert (wrong := data.replace('"4.8":', '"x":').replace('"4.7":', '"4.8":')) != data
         page.route("**/equations_data.js*", lambda route: route.fulfill(body=wrong))
-        assert not shows(page, f"{site}/{HERE[0]}", *HERE[1:])
+        assert not shows(page, f"{site}/{HERE[0]}", HERE[1], drawing)
+    with visitor(chrome, site) as page:
+        page.route("**/equations_data.js*", lambda route: route.fulfill(body=data.replace('"MJX-TEX-N-28":', '"x":')))
+        assert not shows(page, f"{site}/{LAZY[0]}", LAZY[1], maths.draw(LAZY[2], True))
     with visitor(chrome, site) as page:
         visit(page, f"{site}/{HERE[0]}")
         link = page.locator('a.eq[href="#eq-4-8"]:visible').first
         link.evaluate("(a) => { a.href = '#eq-4-7'; }")
-        assert card(page, page.locator('a.eq[href="#eq-4-7"]:visible').first) != typeset(page, HERE[2])
+        assert card(page, page.locator('a.eq[href="#eq-4-7"]:visible').first) != signs(drawing)
 
 
 def sight(page, selector):
@@ -451,7 +465,6 @@ def test_a_tap_shows_the_card_and_a_second_follows(chrome, site):
     with contextlib.closing(context):
         page = context.new_page()
         page.goto(f"{site}/{THERE[0]}")
-        page.evaluate("MathJax.startup.promise.then(() => null)")
         link = page.locator('p a.eq[href$="#eq-4-25"]').first
         link.scroll_into_view_if_needed()
         link.tap()

@@ -4,46 +4,51 @@ The script is tried on formulas of all kinds, and wrong versions of it on the sa
 """
 
 import contextlib
-import json
 import shutil
-from importlib.metadata import files
 from pathlib import Path
 
 import pytest
-import yaml
+import typeset
 from browser import browser, narrow, serve, visit, visitor
+from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "_ext" / "static"
-CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]["mathjax3_config"]
 SCRIPT = (STATIC / "formulas.js").read_text(encoding="utf-8")
 
 SUM = " + ".join(f"x_{{{k}}} y_{{{k}}}" for k in range(12))
 FORMULAS = [  # the TeX of each, and whether it needs more than one line at 390 pixels
-    (r"\[ a = b \tag{1.1} \]", False),
-    (rf"\[ s = {SUM} \tag{{1.2}} \]", True),
-    (rf"\[ f(x, y) = g\big( {SUM} \big) \tag{{1.3}} \]", True),
-    (r"\[ \left( \frac{\alpha + \beta}{\gamma} + \frac{\alpha - \beta}{\gamma} + \frac{\alpha \beta}{\gamma} "
-     r"+ \frac{\beta}{\gamma} + \frac{1}{\gamma} + \frac{2}{\gamma} + \frac{3}{\gamma} \right) \le 1 \tag{1.4} \]",
+    (r"a = b \tag{1.1}", False),
+    (rf"s = {SUM} \tag{{1.2}}", True),
+    (rf"f(x, y) = g\big( {SUM} \big) \tag{{1.3}}", True),
+    (r"\left( \frac{\alpha + \beta}{\gamma} + \frac{\alpha - \beta}{\gamma} + \frac{\alpha \beta}{\gamma} "
+     r"+ \frac{\beta}{\gamma} + \frac{1}{\gamma} + \frac{2}{\gamma} + \frac{3}{\gamma} \right) \le 1 \tag{1.4}",
      True),
     (r"\begin{align*} \operatorname{first} &= a + b + c + d + e + f + g + h + i + j + k + l + m \tag{1.5} \\ "
      r"&= n \cdot o \cdot p \\ \operatorname{second\ line} &= q \tag{1.6} \end{align*}", True),
-    (r"\[ f(x) = \begin{cases} 0 & x < 0 \\ x & x \ge 0 \end{cases} \qquad \text{for all numbers } x "
-     r"\text{ of the line} \qquad g(x) = \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix} \tag{1.7} \]", True),
-    (r"\[ \begin{split} z &= a + b + c + d + e + f + g + h + i + j + k + l + m + n \\ &= 1 \end{split} \tag{1.8} \]",
+    (r"f(x) = \begin{cases} 0 & x < 0 \\ x & x \ge 0 \end{cases} \qquad \text{for all numbers } x "
+     r"\text{ of the line} \qquad g(x) = \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix} \tag{1.7}", True),
+    (r"\begin{split} z &= a + b + c + d + e + f + g + h + i + j + k + l + m + n \\ &= 1 \end{split} \tag{1.8}",
      True),
-    (r"\[ p = \frac{\text{all of the many words that match}}{\text{all of them}} \overset{!}{=} \sum_{i=1}^n i "
-     r"\Longleftrightarrow q = r \]", True),
-    (r"\[ \text{one long text that is a piece of its own and fits only if it is small} \tag{1.9} \]", True),
+    (r"p = \frac{\text{all of the many words that match}}{\text{all of them}} \overset{!}{=} \sum_{i=1}^n i "
+     r"\Longleftrightarrow q = r", True),
+    (r"\text{one long text that is a piece of its own and fits only if it is small} \tag{1.9}", True),
 ]
-WIDE = r"\[ \sqrt{a + b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s + t + u} = 1 \tag{2.1} \]"
-INLINE = r"\(a = b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s\)"
+WIDE = r"\sqrt{a + b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s + t + u} = 1 \tag{2.1}"
+INLINE = r"a = b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s"
+SAME_EX = """addEventListener("DOMContentLoaded", () => {  // 7.2 pixels, whatever fonts the machine has
+    const probe = document.createElement("div");
+    probe.style.cssText = "width: 100ex; position: absolute";
+    document.body.append(probe);
+    document.body.style.fontSize = `${16 * 720 / probe.getBoundingClientRect().width}px`;
+    probe.remove();
+});"""
 PAGE = (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>x</title><link rel="icon" href="data:,">'
         f'<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="phone.css">'
         f'<style>div.math {{ overflow: auto hidden; display: flex }} mjx-container {{ min-width: min-content }}</style>'
-        f'<script>MathJax = {json.dumps(CONFIG)}</script><script src="tex-svg-full.js" defer></script>'
+        f'<link rel="stylesheet" href="maths.css"><script>{SAME_EX}</script>'
         f'<script src="formulas.js" defer></script></head><body>')
 
 
@@ -56,12 +61,14 @@ def chrome():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("formulas")
-    mathjax = next(f for f in files("sphinx-mathjax-offline") if f.name == "tex-svg-full.js")
-    shutil.copyfile(mathjax.locate(), folder / mathjax.name)
     shutil.copyfile(STATIC / "phone.css", folder / "phone.css")
-    body = "".join(f'<div class="math">{tex}</div>' for tex, _ in FORMULAS)
-    (folder / "page.html").write_text(f'{PAGE}{body}<p>So <span class="math">{INLINE}</span>.</p>', encoding="utf-8")
-    (folder / "wide.html").write_text(f'{PAGE}<div class="math">{WIDE}</div>', encoding="utf-8")
+    with drawn_by() as maths:
+        body = "".join(f'<div class="math">{maths.draw(tex, True)}</div>' for tex, _ in FORMULAS)
+        body += f'<p>So <span class="math">{maths.draw(INLINE, False)}</span>.</p>'
+        (folder / "page.html").write_text(PAGE + typeset.with_letters(body, maths.letters), encoding="utf-8")
+        body = f'<div class="math">{maths.draw(WIDE, True)}</div>'
+        (folder / "wide.html").write_text(PAGE + typeset.with_letters(body, maths.letters), encoding="utf-8")
+        (folder / "maths.css").write_text(maths.style(), encoding="utf-8")
     return folder
 
 
@@ -158,55 +165,6 @@ def test_what_fits_nowhere_scrolls_and_its_number_stays(chrome, folder):
             return [before, number().right <= innerWidth && number().left >= 0, box.scrollLeft > 50];
         }""")
         assert seen == [True, True, True]
-
-
-FRAMES = """() => {  // at each frame: how many formulas are set of those in sight, and of the others
-    window.frames_ = [];
-    const count = (where) => document.querySelectorAll(`${where} mjx-container`).length;
-    const look = () => {
-        const [seen, rest] = [count("#seen"), count("#rest")];
-        window.frames_.push([seen, rest]);
-        if (rest < 120) requestAnimationFrame(look);
-    };
-    requestAnimationFrame(look);
-}"""
-
-
-def in_turn(chrome, folder, script):
-    """What a reader sees of 120 formulas below the screen and 3 on it, which stand last in the page."""
-    (folder / "formulas.js").write_text(script, encoding="utf-8")
-    early = PAGE.replace('<script src="tex-svg-full.js" defer></script>', "").replace(
-        "</head>", '<script src="tex-svg-full.js" defer></script></head>')
-    rest = "".join(rf'<div class="math">\[ {k} = \frac{{{k}}}{{1}} \]</div>' for k in range(120))
-    seen = "".join(rf'<div class="math">\[ x_{{{k}}} = 1 \]</div>' for k in range(3))
-    (folder / "turn.html").write_text(f'{early}<div id="rest" style="padding-top: 2000px">{rest}</div><div id="seen" '
-                                      f'style="position: absolute; top: 0">{seen}</div>', encoding="utf-8")
-    with serve(folder) as site, visitor(chrome, site) as page:
-        page.add_init_script(f"({FRAMES})()")
-        visit(page, f"{site}/turn.html")
-        page.wait_for_function("window.frames_.at(-1)[1] === 120", timeout=20_000)
-        return page.evaluate("window.frames_"), page.found
-
-
-def is_in_turn(frames):
-    """Those in sight are painted first, alone, and the others in several frames."""
-    return [3, 0] in frames and len({rest for _, rest in frames}) > 3 and frames[-1] == [3, 120]
-
-
-def test_what_is_in_sight_is_set_first(chrome, folder):
-    frames, found = in_turn(chrome, folder, SCRIPT)
-    assert is_in_turn(frames) and found == [], frames
-
-
-@pytest.mark.parametrize(("old", "new"), [
-    ("window.MathJax.startup = {", "window.never = {"),
-    ("bottom > 0 && top < innerHeight", "bottom > innerHeight"),
-    ("todo.splice(0, SOME)", "todo.splice(0)"),
-    ("await painted()", "await null"),
-], ids=["all at once", "what is below first", "all the rest at once", "nothing is painted between"])
-def test_formulas_in_a_wrong_order_are_caught(chrome, folder, old, new):
-    assert SCRIPT.count(old) == 1
-    assert not is_in_turn(in_turn(chrome, folder, SCRIPT.replace(old, new))[0])
 
 
 # Tables, figures and buttons of the built book
