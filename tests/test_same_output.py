@@ -151,10 +151,12 @@ def what_is_the_same_is_kept(same):
 def errors_of_rounding_are_alike(same):
     """Two numbers below the declared bound are the same, however many times one is the other; the rest is compared."""
     tiny = same.Slack(rounding=1e-8)
-    for old, new in [("X 3e-11", "X 8e-13"), ("X 0.0", "X 2e-17"), ("X 2e-17", "X 0.0"), ("gap -3e-11", "gap 1e-08")]:
+    for old, new in [("X 3e-11", "X 8e-13"), ("X 0.0", "X 2e-17"), ("X 2e-17", "X 0.0"), ("gap -3e-11", "gap 1e-08"),
+                     ("no positions  5.6e-17", "no positions  0"), ("X 0", "X 2e-17")]:
         assert same.same_text(old, new, tiny), (old, new)
     for old, new in [("X 3e-11", "X 2e-08"), ("X 2e-08", "X 3e-11"), ("X 3e-11", "Y 3e-11"), ("0.25", "0.26"),
-                     ("X 3e-11", "X -2e-08"), ("X 3e-11", "X nan"), ("X 3e-11 b 1", "X 2e-11 b 2")]:
+                     ("X 3e-11", "X -2e-08"), ("X 3e-11", "X nan"), ("X 3e-11 b 1", "X 2e-11 b 2"),
+                     ("X 0", "X 1"), ("X 0", "X 2e-08"), ("X 10", "X 1"), ("X 1", "X 1.0")]:
         assert not same.same_text(old, new, tiny), (old, new)
     assert same.same_text("0.2513 3e-11", "0.2514 8e-13", same.Slack(1e-3, 1e-8))
     assert not same.same_text("2e-07", "3e-12", same.Slack(rounding=1e-8))
@@ -193,6 +195,8 @@ WRONG = [
     ("rounding of one number only", errors_of_rounding_are_alike, "max(abs(a), abs(b)) <=", "abs(a) <="),
     ("rounding with a sign", errors_of_rounding_are_alike, "max(abs(a), abs(b)) <=", "max(a, b) <="),
     ("rounding is no reason", errors_of_rounding_are_alike, "or max(abs(a), abs(b)) <= allowed.rounding", ""),
+    ("a plain 0 is a word", errors_of_rounding_are_alike, "NUMBER_OR_ZERO if allowed.rounding else NUMBER", "NUMBER"),
+    ("any whole number", errors_of_rounding_are_alike, r"|(?<![\w.])0(?![\w.])", r"|(?<![\w.])\d+(?![\w.])"),
     ("no tolerance, no comparison", without_a_tag_nothing_may, "return old == new\n", "return True\n"),
     ("pictures are left", what_is_the_same_is_kept, "looks_same = pictures and", "looks_same = False and"),
     ("pictures always kept", what_is_the_same_is_kept, "PNG in both and same_picture(*both[PNG])", "PNG in both"),

@@ -5,7 +5,8 @@ elements. Text is compared to the letter; a cell whose digits depend on the proc
 `tolerance:1e-4`: then each number that is written with a point or an exponent may differ by that much, or by that share
 of its size where it is larger than one. Whole numbers may not.
 Errors of rounding differ from one processor to the next by more than any share: under a tag `rounding:1e-8` two numbers
-that are both no larger than that are the same, and a number that leaves the bound is caught.
+that are both no larger than that are the same, also where one of them is a plain 0, and a number that leaves the bound
+is caught.
 run_notebooks.py keeps the stored output where it is the same; nbval's comparison, in conftest.py, accepts it.
 """
 
@@ -20,6 +21,7 @@ from PIL import Image
 TAG, ROUNDING = "tolerance:", "rounding:"
 PNG, SVG = "image/png", "image/svg+xml"
 NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?(?![\w.])")
+NUMBER_OR_ZERO = re.compile(rf"{NUMBER.pattern}|(?<![\w.])0(?![\w.])")
 
 # In an SVG: how a path runs, and each number, colour, name and pixel.
 WHERE = re.compile(r'(?<= d=)"[^"]*"|#[0-9a-f]{6}\b|\bf[0-9a-f]{6}-\d+|(?<=base64,)[^"]*|-?\d+(?:\.\d+)?(?:e-?\d+)?')
@@ -46,8 +48,9 @@ def same_text(old: str, new: str, allowed: Slack) -> bool:
     """Whether two texts are equal but for numbers that differ by no more than is allowed."""
     if old == new or allowed == Slack():
         return old == new
-    words = [[re.sub(r"\s+", " ", part) for part in NUMBER.split(text)] for text in (old, new)]
-    numbers = [[float(n.replace("−", "-")) for n in NUMBER.findall(text)] for text in (old, new)]
+    number = NUMBER_OR_ZERO if allowed.rounding else NUMBER
+    words = [[re.sub(r"\s+", " ", part) for part in number.split(text)] for text in (old, new)]
+    numbers = [[float(n.replace("−", "-")) for n in number.findall(text)] for text in (old, new)]
     return words[0] == words[1] and all(
         abs(a - b) <= allowed.tolerance * max(1.0, abs(a)) or max(abs(a), abs(b)) <= allowed.rounding
         for a, b in zip(*numbers, strict=True))
