@@ -285,6 +285,12 @@ def no_widget_state(nb, name):
 ONLY_BUILT = re.compile(r"\{[a-z][\w:-]*\}`[^`]*`|^ *(?:`{3,}|:{3,})\{[^}]*\}|^\([\w-]+\)=$", re.MULTILINE)
 
 
+def touching(text):
+    """Inline formulas with a letter or a digit right behind them: VS Code shows their dollars, and no formula."""
+    text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
+    return [m[0] for m in re.finditer(r"(?<![\\$])\$[^$\n]+\$[^\W_]?", text) if m[0][-1] != "$"]
+
+
 def plain_markdown(nb, name):
     """What only the book's build understands would stand raw in JupyterLab, VS Code and Colab."""
     bad = []
@@ -292,7 +298,8 @@ def plain_markdown(nb, name):
         if cell.cell_type == "markdown":
             bad += [f"cell {i}: {m[0]!r} is no plain Markdown" for m in ONLY_BUILT.finditer(cell.source)]
             bad += [f"cell {i}: {fault}" for fault in citations.wrong(cell.source)]
-    return bad
+    return bad + [f"cell {i}: {formula!r} stands raw in VS Code: put a space or a stop behind it"
+                  for i, text in prose(nb) for formula in touching(text)]
 
 
 # ---------------------------------------------------------------- titles, equations, exercises
