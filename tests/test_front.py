@@ -169,11 +169,3 @@ def test_icons_are_those_that_are_used():
     assert course_weight.glyphs(css, {"fa-bars", "fa-bell", "fa-solid"}) == ["\uf00c", "\uf0c9", "\uf0f3"]
     assert course_weight.prune(css, {"fa-navicon"}) == (
         '.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.fa-bell::before{content:"\\f0f3"}html{--tick:"\\f00c"}')
-
-
-@pytest.mark.parametrize(("body", "needed"), [
-    ('<span class="math notranslate">', True), ('<div class="math">', True), ('<a class="eq reference">', False),
-    ("<p>mathematics, class=math</p>", False), ('<div class="mathless">', False), ("", False),
-])
-def test_maths_is_loaded_where_it_is_shown(body, needed):
-    assert course_weight.needs_maths(body) is needed

@@ -224,6 +224,7 @@ PAGE_FAULTS = {
         "another name": lambda nb: say(nb, "[Li et al. (2016)](references.bib#ba2016)"),
         "another year": lambda nb: say(nb, "[Ba et al. (2015)](references.bib#ba2016)"),
         "no such entry": lambda nb: say(nb, "[Ba et al. (2016)](references.bib#ba2061)"),
+        "a word to a linter": lambda nb: code(nb, "f = lambda x: x  # noqa: E731\nf(1)"),
         "a formula with letters behind it": lambda nb: say(nb, "The $i$th column."),
     },
     "numbered_title": {
