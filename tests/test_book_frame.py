@@ -317,7 +317,7 @@ def test_styles_load_nothing_from_elsewhere():
 
 # What a page weighs: everything that it loads, as a server compresses it
 
-FRONT, PAGE = 300_000, 1_000_000  # bytes; without the cells that run in the page
+FRONT, PAGE = 300_000, 500_000  # bytes; without the cells that run in the page
 PLAIN_SEARCH = ("searchindex.js", "searchtools.js", "language_data.js")  # loaded only where lunr is not installed
 ASKED = re.compile(r"""url\(["']?([^"')]+\.(?:css|svg|png))["']?\)|@import\s+["']([^"']+)["']""")
 
