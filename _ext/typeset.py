@@ -29,6 +29,13 @@ const drawn = (tex, display) => {
   return MathJax.startup.adaptor.outerHTML(MathJax.tex2svg(tex, {display}));
 };
 const letters = () => JSON.stringify(Object.fromEntries(MathJax.startup.output.fontCache.cache));
+const outline = (id) => {
+  const [, letters, sign] = /^MJX-(.*)-([0-9A-F]+)$/.exec(id), {font} = MathJax.startup.output;
+  const name = Object.keys(font.variant).find((name) => font.variant[name].cacheID === letters
+    && font.getChar(name, parseInt(sign, 16))?.[3]?.p !== undefined);
+  const path = name && font.getChar(name, parseInt(sign, 16))[3].p;
+  return path ? `M${path}Z` : "";
+};
 const style = () => MathJax.startup.adaptor.textContent(MathJax.svgStylesheet());
 null
 """
@@ -58,6 +65,10 @@ class Drawer:
         if not self.letters.keys() >= set(LETTER.findall(made)):
             self.letters = json.loads(self.engine.eval("letters()"))
         return made
+
+    def outline(self, letter):
+        """The outline of one letter by its name, which a page has from an earlier build; "" for a blank."""
+        return self.engine.eval(f"outline({json.dumps(letter)})")
 
     def style(self):
         return self.engine.eval("style()")
@@ -113,8 +124,10 @@ def finish(app, exception):
         return
     out = Path(app.outdir)
     for path in sorted(out.rglob("*.html")):
-        page = path.read_text(encoding="utf-8")
-        if (whole := with_letters(page, drawer(app).letters)) != page:
+        page, letters = path.read_text(encoding="utf-8"), drawer(app).letters
+        if ID not in page:  # a build that was stopped has left pages whose formulas are not drawn again
+            letters |= {name: drawer(app).outline(name) for name in set(LETTER.findall(page)) - letters.keys()}
+        if (whole := with_letters(page, letters)) != page:
             path.write_text(whole, encoding="utf-8")
     (out / "_static" / "maths.css").write_text(drawer(app).style(), encoding="utf-8")
 
