@@ -28,7 +28,6 @@ const drawn = (tex, display) => {
   MathJax.texReset();
   return MathJax.startup.adaptor.outerHTML(MathJax.tex2svg(tex, {display}));
 };
-const letters = () => JSON.stringify(Object.fromEntries(MathJax.startup.output.fontCache.cache));
 const outline = (id) => {
   const [, letters, sign] = /^MJX-(.*)-([0-9A-F]+)$/.exec(id), {font} = MathJax.startup.output;
   const name = Object.keys(font.variant).find((name) => font.variant[name].cacheID === letters
@@ -41,8 +40,19 @@ null
 """
 
 
+class Letters(dict):
+    """The outline of each letter by its name in a drawing, asked of the engine once; "" for a blank."""
+
+    def __init__(self, engine):
+        super().__init__()
+        self.engine = engine
+
+    def __missing__(self, name):
+        return self.setdefault(name, self.engine.eval(f"outline({json.dumps(name)})"))
+
+
 class Drawer:
-    """MathJax with the book's settings; `letters` has the outline of each that a drawing has named so far."""
+    """MathJax with the book's settings; `letters[name]` is the outline of a letter."""
 
     def __init__(self, config):
         wheel = {str(file).partition("/mathjax/")[2]: file for file in files("sphinx-mathjax-offline")}
@@ -50,8 +60,8 @@ class Drawer:
         sources = {f"{name}.js": wheel[f"{name}.js"].locate().read_text(encoding="utf-8") for name in load}
         settings = {**config, "startup": {"typeset": False}, "svg": {"fontCache": "global"},
                     "loader": {"load": load[:-2], "paths": {"mathjax": ""}}}
-        self.letters = {}
         self.engine = MiniRacer()
+        self.letters = Letters(self.engine)
         self.engine.eval(f"globalThis.global = globalThis; const FILES = {json.dumps(sources)}; "
                          f"globalThis.MathJax = {json.dumps(settings)};{START}")
         self.engine.eval(wheel["startup.js"].locate().read_text(encoding="utf-8") + "\nnull")
@@ -62,13 +72,7 @@ class Drawer:
         made = self.engine.eval(f"drawn({json.dumps(tex)}, {json.dumps(display)})")
         if wrong := re.search(r'data-mjx-error="([^"]*)"', made):
             raise ValueError(html.unescape(wrong[1]))
-        if not self.letters.keys() >= set(LETTER.findall(made)):
-            self.letters = json.loads(self.engine.eval("letters()"))
         return made
-
-    def outline(self, letter):
-        """The outline of one letter by its name, which a page has from an earlier build; "" for a blank."""
-        return self.engine.eval(f"outline({json.dumps(letter)})")
 
     def style(self):
         return self.engine.eval("style()")
@@ -119,15 +123,13 @@ def with_letters(page, letters):
 
 
 def finish(app, exception):
-    """Each page gets the letters of its formulas; a page that stands from an earlier build has them."""
+    """Each page gets the letters of its formulas; a page from an earlier build has them, or that build was stopped."""
     if exception or app.builder.format != "html":
         return
     out = Path(app.outdir)
     for path in sorted(out.rglob("*.html")):
-        page, letters = path.read_text(encoding="utf-8"), drawer(app).letters
-        if ID not in page:  # a build that was stopped has left pages whose formulas are not drawn again
-            letters |= {name: drawer(app).outline(name) for name in set(LETTER.findall(page)) - letters.keys()}
-        if (whole := with_letters(page, letters)) != page:
+        page = path.read_text(encoding="utf-8")
+        if (whole := with_letters(page, drawer(app).letters)) != page:
             path.write_text(whole, encoding="utf-8")
     (out / "_static" / "maths.css").write_text(drawer(app).style(), encoding="utf-8")
 

@@ -1,24 +1,18 @@
 """What the course adds to Sphinx: chapters and sections named in text are links, and punctuation stays put."""
 
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
+from rewritten import rewritten
 
-SOURCE = (Path(__file__).parents[1] / "_ext" / "course_ext.py").read_text(encoding="utf-8")
+SOURCE = Path(__file__).parents[1] / "_ext" / "course_ext.py"
 
 
 def extension(*edits):
-    text = SOURCE
-    for old, new in zip(edits[::2], edits[1::2], strict=True):
-        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
-        text = text.replace(old, new)
-    module = ModuleType("course_ext")
-    module.__file__ = str(Path(__file__).parents[1] / "_ext" / "course_ext.py")
-    exec(compile(text, "course_ext", "exec"), vars(module))
-    return module
+    return rewritten(SOURCE, *edits)
 
 
 def contents(*entries):

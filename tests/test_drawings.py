@@ -10,7 +10,6 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
@@ -23,6 +22,7 @@ from byhand.show.style import CYCLE
 from byhand.show.svg import svg
 from fontTools.ttLib import TTFont
 from PIL import Image
+from rewritten import rewritten
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "_ext"))
@@ -33,14 +33,7 @@ PAGES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sor
 
 
 def edited(name, *edits):
-    """byhand.show.NAME with a piece of its source replaced."""
-    source = (SHOW / f"{name}.py").read_text(encoding="utf-8")
-    for old, new in zip(edits[::2], edits[1::2], strict=True):
-        assert old in source, f"{old!r} is not there"
-        source = source.replace(old, new)
-    made = ModuleType(f"byhand.show.{name}")
-    exec(compile(source, name, "exec"), vars(made))
-    return made
+    return rewritten(SHOW / f"{name}.py", *edits)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import html
 import json
 import re
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,20 +14,16 @@ from docutils import nodes
 from docutils.utils import new_document
 from maths import drawn_by, signs
 from playwright.sync_api import TimeoutError as Late
+from rewritten import rewritten
 from typeset import LETTER
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, HTML = ROOT / "book", (ROOT / "_build" / "html").resolve()
-SOURCE = (ROOT / "_ext" / "equations.py").read_text(encoding="utf-8")
+SOURCE = ROOT / "_ext" / "equations.py"
 
 
 def extension(*edits):
-    text = SOURCE
-    for old, new in zip(edits[::2], edits[1::2], strict=True):
-        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
-        text = text.replace(old, new)
-    module = ModuleType("equations")
-    exec(compile(text, "equations", "exec"), vars(module))
+    module = rewritten(SOURCE, *edits)
     module.warned = []
     module.log = SimpleNamespace(warning=lambda text, *more, **_: module.warned.append(text % more))
     return module

@@ -10,23 +10,17 @@ import subprocess
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from make_live import PAGES
+from rewritten import rewritten
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "_ext" / "live" / "cells.py"
 
 
 def cells(*edits):
-    text = SOURCE.read_text(encoding="utf-8")
-    for old, new in zip(edits[::2], edits[1::2], strict=True):
-        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
-        text = text.replace(old, new)
-    module = ModuleType("cells")
-    exec(compile(text, "cells", "exec"), vars(module))
-    return module
+    return rewritten(SOURCE, *edits)
 
 
 PAGE = [

@@ -6,6 +6,7 @@ served and judged by the very same functions, and each must be caught.
 
 import collections
 import contextlib
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -175,11 +176,10 @@ def test_folds_toggle(chrome, book):
 # Pages that must be caught. HEAD makes an otherwise faultless page.
 HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>' \
        '<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width">'
-with drawn_by() as maths:
-    FORMULA, WIDE_ONE, WIDER_ONE, LETTER = [
-        maths.draw(tex, display) for tex, display in
-        (("x^2", False), ("a+b+c+d+e+f+g+h", True), ("a+b+c+d+e+f+g+h+i+j+k+l+m+n", True), ("d", False))]
-    LETTERS, STYLE = maths.letters, maths.style()
+# Formulas in them, by what stands in the place of the drawing: its TeX, and whether it is displayed.
+FORMULA, WIDE_ONE, WIDER_ONE, LETTER = "[a formula]", "[a wide formula]", "[a wider formula]", "[a letter]"
+TEX = {FORMULA: ("x^2", False), WIDE_ONE: ("a+b+c+d+e+f+g+h", True),
+       WIDER_ONE: ("a+b+c+d+e+f+g+h+i+j+k+l+m+n", True), LETTER: ("d", False)}
 GOOD = f'{HEAD}<link rel="stylesheet" href="/maths.css"></head><body><main><h1>A page</h1><p>' \
        f'<span class="math">{FORMULA}</span> <img src="data:," alt="nothing"></p></main></body></html>'
 SCRIPT = '<script src="https://cdn.example.org/a.js"></script>'
@@ -230,16 +230,23 @@ WIDE = ("script from elsewhere", "console error", "page error", "missing file", 
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    (folder / "maths.css").write_text(STYLE, encoding="utf-8")
+    with drawn_by() as maths:
+        drawings = {place: maths.draw(tex, display) for place, (tex, display) in TEX.items()}
 
-    def write(name, page):
-        (folder / name).write_text(typeset.with_letters(page, LETTERS), encoding="utf-8")
+        def drawn(page):
+            return functools.reduce(lambda text, place: text.replace(place, drawings[place]), drawings, page)
 
-    write("good.html", GOOD)
-    write("tight.html", GOOD.replace("</main>", f"{TIGHT}</main>"))
-    for i, (old, new, _) in enumerate(BAD.values()):
-        assert old in GOOD
-        write(f"bad{i}.html", GOOD.replace(old, new, 1))
+        def write(name, old="", new=""):
+            page = drawn(GOOD)
+            assert drawn(old) in page
+            page = typeset.with_letters(page.replace(drawn(old), drawn(new), 1), maths.letters)
+            (folder / name).write_text(page, encoding="utf-8")
+
+        (folder / "maths.css").write_text(maths.style(), encoding="utf-8")
+        write("good.html")
+        write("tight.html", "</main>", f"{TIGHT}</main>")
+        for i, (old, new, _) in enumerate(BAD.values()):
+            write(f"bad{i}.html", old, new)
     with serve(folder) as site:
         yield site
 

@@ -4,22 +4,15 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from rewritten import rewritten
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
 
 def tool(name, *edits):
-    text = (TOOLS / f"{name}.py").read_text(encoding="utf-8")
-    for old, new in zip(edits[::2], edits[1::2], strict=True):
-        assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
-        text = text.replace(old, new)
-    module = ModuleType(name)
-    module.__file__ = str(TOOLS / f"{name}.py")
-    exec(compile(text, name, "exec"), vars(module))
-    return module
+    return rewritten(TOOLS / f"{name}.py", *edits)
 
 
 def tree(folder):

@@ -3,10 +3,10 @@
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import run_times
+from rewritten import rewritten
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "tools" / "run_times.py"
@@ -20,15 +20,8 @@ Machine: Some Chip.
 """
 
 
-def module(*edit):
-    text = SOURCE.read_text(encoding="utf-8")
-    for old, new in zip(edit[::2], edit[1::2], strict=True):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    made = ModuleType("run_times")
-    made.__file__ = str(SOURCE)
-    exec(compile(text, "run_times", "exec"), vars(made))
-    return made
+def module(*edits):
+    return rewritten(SOURCE, *edits)
 
 
 def when_it_writes(times):

@@ -4,7 +4,6 @@ import base64
 import io
 import json
 from pathlib import Path
-from types import ModuleType
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,18 +13,13 @@ from byhand.show import house_style, matrix
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbval.plugin import IPyNbCell, bcolors
 from PIL import Image
+from rewritten import rewritten
 
-SOURCE = (Path(__file__).parents[1] / "tools" / "same_output.py").read_text(encoding="utf-8")
+SOURCE = Path(__file__).parents[1] / "tools" / "same_output.py"
 
 
 def module(*edits):
-    text = SOURCE
-    for old, new in zip(edits[::2], edits[1::2], strict=True):
-        assert text.count(old) >= 1, f"{old!r} is not there"
-        text = text.replace(old, new)
-    made = ModuleType("same_output")
-    exec(compile(text, "same_output", "exec"), vars(made))
-    return made
+    return rewritten(SOURCE, *edits)
 
 
 def stored(figure):
