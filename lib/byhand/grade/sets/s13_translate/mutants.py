@@ -1980,21 +1980,24 @@ def _leaks(equal=True, replaced="hole", longer=True, shorter=True, share=None, k
     def function(train, test):
         train, test = [key(s) for s in train], [key(s) for s in test]
         exact, holes, cut = set(train), set(), set()
-        for s in train:
+        for s in exact:
             for i, c in places(s):
                 holes.add((i, c))
                 if i in short_at(len(s)):
                     cut.add(c)
 
         def near(s):
-            cuts = [c for _, c in places(s)]
-            return (equal and s in exact or longer and any(c in exact for c in cuts) or shorter and s in cut
-                    or replaced == "hole" and any((i, c) in holes for i, c in places(s)
-                                                  if equal or s not in exact)
+            if equal and s in exact:
+                return True
+            parts = places(s)
+            cuts = [c for _, c in parts]
+            return (longer and any(c in exact for c in cuts) or shorter and s in cut
+                    or replaced == "hole" and any(part in holes for part in parts if equal or s not in exact)
                     or replaced == "any" and any(c in cut for c in cuts)
                     or replaced == "last" and any((len(s) - 1, c) in holes for c in cuts[-1:]))
 
-        found = [near(s) for s in test]
+        known = {s: near(s) for s in set(test)}
+        found = [known[s] for s in test]
         return share(found, train, test) if share else sum(found) / len(found)
 
     return function
