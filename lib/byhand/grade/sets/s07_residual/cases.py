@@ -136,7 +136,7 @@ def use_droppable(make_droppable, inputs):
     if not isinstance(module, torch.nn.Module):
         raise WrongAnswer(f"make_droppable returned a {type(module).__name__}, expected an nn.Module")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(7)
+        torch.default_generator.manual_seed(7)
         Y = module.eval()(X)
         many = X.repeat(1000 // len(X) + 1, 1, 1)
         out = module.train()(many)
