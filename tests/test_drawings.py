@@ -347,7 +347,8 @@ def test_all_of_a_figure_can_be_seen(name, mode, chrome):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("mode", "old", "new"), [
-    ("dark", "legible(ink, _ground(areas, spot))\n", "ink\n"), ("dark", "area.opacity * _colour(area, spot)", "0 * _colour(area, spot)"),
+    ("dark", "legible(ink, _ground(areas, spot))\n", "ink\n"),
+    ("dark", "area.opacity * _colour(area, spot)", "0 * _colour(area, spot)"),
     ("dark", "SWITCH}.{name} {at}", "SWITCH}.never {at}"), ("dark", "areas += _image", "_image"),
     ("dark", "up = 0.36 * size", "up = 36 * size"), ("dark", "if parts and", "if not parts and"),
     ("dark", "(to_hex(better), same)", '(to_hex(better), "fill")'), ("light", "in DEEPER}", "in ()}"),
