@@ -26,6 +26,35 @@ def test_pages_in_reading_order():
     assert make_pdf.pages_of(toc) == ["i", "a", "a/1", "b"]
 
 
+FITTED = ('<section id="a"><h1>First</h1><p>Sixteen pixels are twelve points.</p>'
+          '<script>document.write(`<div style="width: ${innerWidth - 20}px; height: 1px"></div>`)</script></section>')
+
+
+def points(tmp_path):
+    """The size in which a sheet has a text of 16 pixels, where a script has fitted a box to the window."""
+    from pypdf import PdfReader
+
+    (tmp_path / "page.html").write_text(f"{HEAD}{FITTED}</article></main></body></html>", encoding="utf-8")
+    with serve(tmp_path) as site, browser() as chrome:
+        page = chrome.new_page(viewport={"width": 1280, "height": 900})
+        make_pdf.printed(page, site, "page", 1, tmp_path / "page.pdf")
+    found = []
+
+    def look(text, cm, tm, font, size):
+        if "Sixteen" in text:
+            found.append(abs(cm[0] * tm[0] * size))
+
+    PdfReader(tmp_path / "page.pdf").pages[0].extract_text(visitor_text=look)
+    return max(found)
+
+
+@pytest.mark.browser
+def test_nothing_is_printed_smaller_than_it_is(tmp_path, monkeypatch):
+    assert points(tmp_path) == pytest.approx(12, rel=0.01)
+    monkeypatch.setattr(make_pdf, "COLUMN", 1000)
+    assert points(tmp_path) < 11
+
+
 @pytest.mark.browser
 def test_joined_pages(tmp_path):
     from pypdf import PdfReader

@@ -25,6 +25,8 @@ from pypdf.generic import ArrayObject, FloatObject, NameObject, NullObject, Numb
 from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
+COLUMN = 680  # pixels: what the margins leave of A4, 180 mm. Scripts fit formulas to the window: were it wider,
+# Chromium would print all of the page smaller, until they are on the sheet.
 CHROMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 STYLE = """
 @page { size: A4; margin: 16mm 15mm 18mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
@@ -61,6 +63,7 @@ def served(folder):
 
 def printed(page, site, name, first, file):
     """Print one page of the book, its sheets numbered from `first`; its title and its sections: title, anchor."""
+    page.set_viewport_size({"width": COLUMN, "height": 1400})
     page.goto(f"{site}/{name}.html", wait_until="load")
     page.add_style_tag(content=STYLE % (first - 1))
     page.evaluate("""() => {
@@ -68,6 +71,7 @@ def printed(page, site, name, first, file):
         document.querySelectorAll("img[loading]").forEach((image) => image.removeAttribute("loading"));
     }""")
     page.evaluate("Promise.all([...document.images].map((image) => image.decode().catch(() => null)))")
+    page.evaluate("window.fitFormulas?.()")  # also those in the folds
     page.pdf(path=file, prefer_css_page_size=True, print_background=True)
     text = """(e) => {
         const heading = e.cloneNode(true);
@@ -159,7 +163,7 @@ def main():
         browser = playwright.chromium.launch(executable_path=chrome, args=["--no-sandbox", "--disable-gpu"])
         parts, sheets = [], 1
         for name in tqdm(names, unit="page", disable=None):
-            page = browser.new_page(color_scheme="light", viewport={"width": 1000, "height": 1400})
+            page = browser.new_page(color_scheme="light")
             page.emulate_media(media="print")
             file = Path(folder) / f"{len(parts)}.pdf"
             parts.append((name, *printed(page, site, name, sheets, file), file))
