@@ -7,6 +7,7 @@ import pytest
 from browser import browser, serve
 
 ROOT = Path(__file__).resolve().parents[1]
+HTML = ROOT / "_build" / "html"
 HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A</title></head><body><main><article>'
 FAR = '<div style="break-before: page"></div>'
 PAGES = {
@@ -53,6 +54,26 @@ def test_nothing_is_printed_smaller_than_it_is(tmp_path, monkeypatch):
     assert points(tmp_path) == pytest.approx(12, rel=0.01)
     monkeypatch.setattr(make_pdf, "COLUMN", 1000)
     assert points(tmp_path) < 11
+
+
+WRAPPED = """() => [...document.querySelectorAll("div.highlight pre")].filter((pre) => {
+    const lines = pre.textContent.trimEnd().split("\\n"), style = getComputedStyle(pre);
+    const high = pre.clientHeight - parseFloat(style.paddingTop) - parseFloat(style.paddingBottom);
+    return pre.clientHeight && high > (lines.length + 0.5) * parseFloat(style.lineHeight);
+}).length"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("column", "fits"), [(make_pdf.COLUMN, True), (560, False)])
+def test_code_is_printed_with_its_own_lines(tmp_path, monkeypatch, column, fits):
+    if not (HTML / "book" / "09_block.html").is_file():
+        pytest.fail("_build/html holds no book: run `make book` first")
+    monkeypatch.setattr(make_pdf, "COLUMN", column)
+    with serve(HTML) as site, browser() as chrome:
+        page = chrome.new_page()
+        page.emulate_media(media="print")
+        make_pdf.printed(page, site, "book/09_block", 1, tmp_path / "page.pdf")
+        assert (page.evaluate(WRAPPED) == 0) is fits
 
 
 @pytest.mark.browser

@@ -32,7 +32,8 @@ STYLE = """
 @page { size: A4; margin: 16mm 15mm 18mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
 html { counter-reset: page %d; } body { counter-reset: none; }
 details.hide, .course-search-list, .thebe-launch-button, .prev-next-footer, .bd-footer, .skip-link { display: none; }
-.bd-article-container, .bd-main .bd-content { max-width: none !important; padding: 0 !important; }
+.bd-article-container, .bd-article, .bd-main .bd-content {
+  max-width: none !important; padding: 0 !important; margin: 0 !important; }
 mjx-container :is(use, path) { stroke-width: 0 !important; }  /* MathJax thickens its letters for screens */
 #jb-print-docs-body { break-after: auto !important; }
 """
