@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-JOBS ?= 3
+JOBS ?= 2
 
 export BOOK_URL ?=
 export BOOK_REPOSITORY ?=
