@@ -12,6 +12,7 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
+HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 
 # What the theme itself does: (rule, a part of the element's HTML) and the reason. Whatever is not here is a failure.
@@ -32,6 +33,13 @@ def installed(kind: str = "chromium") -> str:
             return path
     message = f"NO {kind.upper()}: the pages were not opened in a browser; install {kind} and run again"
     pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+
+
+def built_book(page: str = "book/index.html") -> Path:
+    """The folder of the built book; where it does not hold this page, the test fails."""
+    if not (HTML / page).is_file():
+        pytest.fail(f"_build/html holds no book: run `make book` first ({page} is missing)")
+    return HTML
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 import citations
 import pytest
 import yaml
+from browser import built_book
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK, HTML = ROOT / "book", ROOT / "_build" / "html"
@@ -286,9 +287,7 @@ class Page(HTMLParser):
 
 
 def built() -> list[Path]:
-    if not (HTML / "book" / "index.html").is_file():
-        pytest.fail("_build/html holds no book: run `make book` first")
-    return sorted(p for p in HTML.rglob("*.html") if "_static" not in p.parts)
+    return sorted(p for p in built_book().rglob("*.html") if "_static" not in p.parts)
 
 
 @cache

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-from browser import browser, narrow, serve, visit, visitor
+from browser import browser, built_book, narrow, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
 from maths import drawn_by, signs
@@ -289,9 +289,8 @@ def missing_anchors(text, path, ids):
 
 @pytest.fixture(scope="module")
 def built():
-    if not (HTML / "book" / "index.html").is_file():
-        pytest.fail("_build/html holds no book: run `make book` first")
-    return {path: path.read_text(encoding="utf-8") for path in HTML.rglob("*.html") if "_static" not in path.parts}
+    pages = (path for path in built_book().rglob("*.html") if "_static" not in path.parts)
+    return {path: path.read_text(encoding="utf-8") for path in pages}
 
 
 def test_every_link_leads_to_its_formula(built, tags):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import accessibility, browser, faults, installed, narrow, serve, unfolded, visit, visitor
+from browser import accessibility, browser, built_book, faults, installed, narrow, serve, unfolded, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 from playwright.sync_api import expect
@@ -37,9 +37,7 @@ def chrome():
 
 @pytest.fixture(scope="module")
 def book():
-    if not (HTML / "book" / "index.html").is_file():
-        pytest.fail("_build/html holds no book: run `make book` first")
-    with serve(HTML) as site:
+    with serve(built_book()) as site:
         yield site
 
 

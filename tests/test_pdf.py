@@ -4,10 +4,9 @@ from pathlib import Path
 
 import make_pdf
 import pytest
-from browser import browser, serve
+from browser import browser, built_book, serve
 
 ROOT = Path(__file__).resolve().parents[1]
-HTML = ROOT / "_build" / "html"
 HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A</title></head><body><main><article>'
 FAR = '<div style="break-before: page"></div>'
 PAGES = {
@@ -66,14 +65,33 @@ WRAPPED = """() => [...document.querySelectorAll("div.highlight pre")].filter((p
 @pytest.mark.browser
 @pytest.mark.parametrize(("column", "fits"), [(make_pdf.COLUMN, True), (560, False)])
 def test_code_is_printed_with_its_own_lines(tmp_path, monkeypatch, column, fits):
-    if not (HTML / "book" / "09_block.html").is_file():
-        pytest.fail("_build/html holds no book: run `make book` first")
     monkeypatch.setattr(make_pdf, "COLUMN", column)
-    with serve(HTML) as site, browser() as chrome:
+    with serve(built_book("book/09_block.html")) as site, browser() as chrome:
         page = chrome.new_page()
         page.emulate_media(media="print")
         make_pdf.printed(page, site, "book/09_block", 1, tmp_path / "page.pdf")
         assert (page.evaluate(WRAPPED) == 0) is fits
+
+
+DRAWING = ('<svg class="drawing" viewBox="0 0 580 1400" width="580" height="1400"><text y="20">Top</text>'
+           '<text y="1380">Bottom</text></svg>')
+
+
+@pytest.mark.browser
+def test_a_drawing_is_printed_on_one_sheet(tmp_path, monkeypatch):
+    """Also where it is taller than one: there it is cut without the rule. (No browser cuts one that has its place.)"""
+    from pypdf import PdfReader
+
+    rule = "max-height: 240mm;"
+    (tmp_path / "page.html").write_text(
+        f'{HEAD}<section id="a"><h1>First</h1>{DRAWING}</section></article></main></body></html>', encoding="utf-8")
+    for whole in (True, False):
+        with serve(tmp_path) as site, browser() as chrome:
+            make_pdf.printed(chrome.new_page(), site, "page", 1, tmp_path / "page.pdf")
+        sheets = [sheet.extract_text() for sheet in PdfReader(tmp_path / "page.pdf").pages]
+        assert any("Top" in text and "Bottom" in text for text in sheets) is whole
+        assert make_pdf.STYLE.count(rule) == whole
+        monkeypatch.setattr(make_pdf, "STYLE", make_pdf.STYLE.replace(rule, ""))
 
 
 @pytest.mark.browser

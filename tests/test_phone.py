@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import browser, narrow, serve, visit, visitor
+from browser import browser, built_book, narrow, serve, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 
@@ -169,14 +169,11 @@ def test_what_fits_nowhere_scrolls_and_its_number_stays(chrome, folder):
 
 # Tables, figures and buttons of the built book
 
-HTML = ROOT / "_build" / "html"
 
 
 @pytest.fixture(scope="module")
 def book():
-    if not (HTML / "book" / "index.html").is_file():
-        pytest.fail("_build/html holds no book: run `make book` first")
-    with serve(HTML) as site:
+    with serve(built_book()) as site:
         yield site
 
 

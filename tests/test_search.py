@@ -7,7 +7,7 @@ from pathlib import Path
 import course_search
 import pytest
 import yaml
-from browser import accessibility, browser, faults, serve, visit, visitor
+from browser import accessibility, browser, built_book, faults, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
 from playwright.sync_api import expect
@@ -66,9 +66,7 @@ def chrome():
 
 @pytest.fixture(scope="module")
 def served():
-    if not (HTML / "_static" / "search" / "index.js").is_file():
-        pytest.fail("_build/html holds no book with a search: run `make book` first")
-    with serve(HTML) as site:
+    with serve(built_book("_static/search/index.js")) as site:
         yield site
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from browser import accessibility, browser, faults, serve, visit, visitor
+from browser import accessibility, browser, built_book, faults, serve, visit, visitor
 from playwright.sync_api import expect
 from test_readme import TARGETS
 
@@ -76,12 +76,10 @@ def chrome():
 @pytest.fixture(scope="module")
 def below(tmp_path_factory):
     """The site of the built book, below two folders."""
-    if not (HTML / "book" / "index.html").is_file():
-        pytest.fail("_build/html holds no book: run `make book` first")
     root = tmp_path_factory.mktemp("host")
     (root / "some").mkdir()
     url = URL if (HTML / "sitemap.xml").is_file() else ""
-    done = made(HTML, root / "some" / "path", url)
+    done = made(built_book(), root / "some" / "path", url)
     assert done.returncode == 0, done.stderr
     with serve(root) as host:
         yield f"{host}/some/path"

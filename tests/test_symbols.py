@@ -5,11 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from browser import browser, serve, visit, visitor
+from browser import browser, built_book, serve, visit, visitor
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = (ROOT / "_ext" / "static" / "symbols.js").read_text(encoding="utf-8")
-HTML = ROOT / "_build" / "html"
 PAGE = "book/04_attention.html"
 LIT = "[[...document.querySelectorAll('span.alike')].map((e) => e.textContent), [...document.querySelectorAll('g.alike')].map((e) => " \
       "[...e.parentElement.querySelectorAll('[data-c]')].map((c) => String.fromCodePoint(parseInt(c.dataset.c, 16)).normalize('NFKC')).join(''))]"
@@ -21,8 +20,7 @@ DUE = {"4.3": ({"Q", "K", "V", "X", "W_q", "W_k", "W_v", "b_q"}, "K Q V Wk Wq Wv
 
 @pytest.fixture(scope="module")
 def site():
-    assert (HTML / PAGE).is_file(), "_build/html holds no book: run `make book`"
-    with serve(HTML) as site:
+    with serve(built_book(PAGE)) as site:
         yield site
 
 

@@ -34,7 +34,6 @@ html { counter-reset: page %d; } body { counter-reset: none; }
 details.hide, .course-search-list, .thebe-launch-button, .prev-next-footer, .bd-footer, .skip-link { display: none; }
 .bd-article-container, .bd-article, .bd-main .bd-content {
   max-width: none !important; padding: 0 !important; margin: 0 !important; }
-figure, .drawing, .cell_output :is(img, svg), tr { break-inside: avoid; }
 .drawing { width: auto !important; max-height: 240mm; }  /* taller than a sheet, it would be cut */
 mjx-container :is(use, path) { stroke-width: 0 !important; }  /* MathJax thickens its letters for screens */
 #jb-print-docs-body { break-after: auto !important; }
