@@ -146,29 +146,24 @@ def test_what_a_learner_waits_for_is_measured(tmp_path):
 
 LITTLE = """
 import contextlib, functools, io, json, sys
+sys.path.append(sys.argv[1])
 import numpy
+from counted import calls
 before, cache = set(sys.modules), functools.cache
 # here
 from byhand.grade import check
 from byhand.grade.sets import questions_of, references_of
 
-def calls(question, answer):
-    found = 0
-    def one_more(frame, event, arg):
-        nonlocal found
-        found += event == "call"
-    sys.setprofile(one_more)
-    check(question.id, answer)._repr_mimebundle_()
-    sys.setprofile(None)
-    return found
+def work(question, answer):
+    return calls(lambda: check(question.id, answer)._repr_mimebundle_())
 
 with contextlib.redirect_stdout(io.StringIO()):
     questions = questions_of("05")
-    calls(questions[0], lambda *given: given)
+    work(questions[0], lambda *given: given)
     brought = {name.partition(".")[0] for name in set(sys.modules) - before}
     functools.cache = cache
     right = references_of("05")  # some of these import torch
-    later = [[calls(q, right[q.name]) for _ in range(2)][1] for q in questions]
+    later = [[work(q, right[q.name]) for _ in range(2)][1] for q in questions]
 print(json.dumps({"later": max(later), "brought": sorted(brought)}))
 """
 MOST = 20_000  # calls of Python functions in a later check; a question of set 05 needs 7,300 at most
@@ -176,7 +171,7 @@ LARGE = {"torch", "scipy", "matplotlib", "IPython", "numba"}
 
 
 def little(text):
-    (found,) = records(ran("-c", text))
+    (found,) = records(ran("-c", text, str(Path(__file__).parent)))
     return found["later"] < MOST and not LARGE & set(found["brought"])
 
 

@@ -6,7 +6,6 @@ import html.parser
 import json
 import os
 import re
-import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from byhand.grade.examine import Report, examine
 from byhand.grade.headings import HEADINGS
 from byhand.grade.model import Case, Mutant, Question, make_inputs
 from byhand.grade.sets import all_questions
+from counted import calls
 from traitlets.config import Config
 
 ROOT = Path(__file__).parents[1]
@@ -430,16 +430,7 @@ def works(lab):
     lab.run(*helpers, own, *["y = 1"] * 100)
     lab.checks()
     lab.save(*helpers, own, *["x = 2\n" * 200] * 100)
-    found = 0
-
-    def one_more(frame, event, arg):
-        nonlocal found
-        found += event == "call"
-
-    sys.setprofile(one_more)
-    lab.says()
-    sys.setprofile(None)
-    return found
+    return calls(lab.says)
 
 
 def test_it_does_little(lab, monkeypatch):
