@@ -1,5 +1,6 @@
 """The book as one PDF: each printed page is in its place, and each link leads where it led."""
 
+from collections import Counter
 from pathlib import Path
 
 import make_pdf
@@ -8,6 +9,9 @@ from browser import browser, built_book, serve
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A</title></head><body><main><article>'
+LOOKS = """() => [document.documentElement.className, document.querySelectorAll(".eq-broken").length,
+    ...[...document.querySelectorAll("div.math, article p")].map((e) => e.getBoundingClientRect().width)]"""
+MARGINS = dict.fromkeys(("top", "bottom", "left", "right"), "10mm")  # as in the dialogs of browsers
 FAR = '<div style="break-before: page"></div>'
 PAGES = {
     "book/a": '<section id="a"><h1>First</h1><p><a href="#near">Near</a> <a href="b.html#deep">Deep</a> '
@@ -53,6 +57,38 @@ def test_nothing_is_printed_smaller_than_it_is(tmp_path, monkeypatch):
     assert points(tmp_path) == pytest.approx(12, rel=0.01)
     monkeypatch.setattr(make_pdf, "COLUMN", 1000)
     assert points(tmp_path) < 11
+
+
+def sizes_of(sheet):
+    """How many letters of running text a sheet has in each size, in points."""
+    found = Counter()
+
+    def look(text, cm, tm, font, size):
+        found[round(abs(cm[0] * tm[0] * size), 1)] += len(text) * (len(text) > 20)
+
+    sheet.extract_text(visitor_text=look)
+    return found
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("event, size", [("beforeprint", 10.5), ("never", 9)], ids=["fitted", "not fitted"])
+def test_a_reader_prints_in_full_size(tmp_path, event, size):
+    """From a wide window: formulas and the links over them stand further to the right there than a sheet is wide."""
+    from pypdf import PdfReader
+
+    def script(route):
+        text = (ROOT / "_ext/static/formulas.js").read_text(encoding="utf-8")
+        route.fulfill(body=text.replace('"beforeprint"', f'"{event}"'), content_type="text/javascript")
+
+    with serve(built_book("book/workshop.html")) as site, browser() as chrome:
+        page = chrome.new_page(viewport={"width": 1920, "height": 1000})
+        page.route("**/formulas.js*", script)
+        page.goto(f"{site}/book/workshop.html")
+        shown = page.evaluate(LOOKS)
+        page.pdf(path=tmp_path / "page.pdf", format="A4", margin=MARGINS)
+        assert page.evaluate(LOOKS) == shown  # afterwards the screen is as it was
+    sizes = sum(map(sizes_of, PdfReader(tmp_path / "page.pdf").pages), Counter())
+    assert sizes.most_common(1)[0][0] == pytest.approx(size, abs=0.3)
 
 
 WRAPPED = """() => [...document.querySelectorAll("div.highlight pre")].filter((pre) => {

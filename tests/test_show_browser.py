@@ -30,7 +30,8 @@ PIECES = {
     "four": four,
     "twice": four + four,
     "masked": AttentionExplorer(list("abc"), MASKED)._repr_html_(),
-    "cross": AttentionExplorer(list("qr"), weights(2, 2, 3), keys=list("xyz"), heads=["near", "far"])._repr_html_(),
+    "cross": AttentionExplorer(list("qr"), weights(2, 2, 3), keys=list("xyz"), heads=["near", "far"],
+                               what="Place")._repr_html_(),
     "hostile": AttentionExplorer(HOSTILE, weights(9, 9), title="<b>")._repr_html_(),
     "long": AttentionExplorer([f"token-number-{k}" for k in range(14)], weights(2, 14, 14))._repr_html_(),
     "steps": Stepper([("Scores", "S = " + "1 " * 200), ("Weights", "A"), ("Output", "O")], title="<i>")._repr_html_(),
@@ -175,7 +176,7 @@ def queries_and_keys_may_differ(chrome, root):
         query(page, "r").click()
         assert says(page) == sentence(A[1], "qr", "xyz", 1)
         head(page, "All").click()
-        assert says(page).endswith("in head far")
+        assert says(page).endswith("in place far")
 
 
 def hostile_tokens_are_only_text(chrome, root):

@@ -251,6 +251,12 @@
       clearTimeout(timer);
       timer = setTimeout(again, 120);
     });
+    for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {  // a sheet is another window
+      window.addEventListener(event, () => {
+        document.documentElement.classList.toggle("on-paper", paper);
+        fit();
+      });
+    }
     const opened = new Set();  // folds, which are looked at together
     document.addEventListener("toggle", ({target}) => {
       if (!target.open || !target.querySelector(".math")) return;

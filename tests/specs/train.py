@@ -982,7 +982,7 @@ WRONG = [
     M("pt.train.train", "invariant", "resumed: dropout starts again",
       "    runner = torch", "    begun = history.steps\n    runner = torch", "[seed, step, rank]", "[seed, step - begun, rank]"),
     M("pt.train.train", "invariant", "no seed",
-      "                torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))\n", ""),
+      '(torch.default_generator if place.type == "cpu" else torch).manual_seed(int(own))', "pass"),
     M("pt.train.train", "invariant", "the same dropout at every step", "[seed, step, rank]", "[seed, 0, rank]"),
     M("pt.train.train", "invariant", "the caller's random state used up",
       'torch.random.fork_rng([place] if place.type == "cuda" else [])', "nullcontext()"),

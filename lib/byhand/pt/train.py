@@ -149,8 +149,8 @@ def train(
                 if history.steps >= steps or history.is_stale(patience):
                     break
                 step = history.steps + 1
-                source = np.random.SeedSequence([seed, step, rank])  # each process drops out units of its own
-                torch.manual_seed(int(source.generate_state(1, np.uint64)[0]))
+                own = np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0]  # each has its own
+                (torch.default_generator if place.type == "cpu" else torch).manual_seed(int(own))
                 lr, batches = number_from("train", f"schedule({step})", schedule(step)), batch_at(step)
                 with InterruptsHeld():  # a step is taken as a whole, or not at all
                     loss, norm = train_step(

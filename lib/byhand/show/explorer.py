@@ -46,11 +46,12 @@ const start = root => {
   const A = grids.map(g => g.slice(1).map(r => r.slice(1).map(w => w[0] === "." ? "0" + w : w)));
   const keys = grids[0][0].slice(1), queries = grids[0].slice(1).map(r => r[0]);
   const heads = tables.map(t => t.caption.lastChild.textContent), H = heads.length;
+  const what = tables[0].caption.firstChild.textContent.trim();
   const most = Math.max(...A.flat(2)) || 1;
   let q = +details.dataset.bhQuery, h = 0;
 
   const word = w => make("bdi", {}, w);
-  const headPick = choices("Head", H > 1 ? [...heads, "All"] : heads, i => { h = i; draw(q); });
+  const headPick = choices(what, H > 1 ? [...heads, "All"] : heads, i => { h = i; draw(q); });
   const queryPick = choices("Query", queries, i => { q = i; draw(q); });
   [...queryPick.children].forEach((b, i) => b.onpointerenter = e => e.pointerType === "mouse" && draw(i));
   queryPick.onpointerleave = () => draw(q);
@@ -65,7 +66,7 @@ const start = root => {
       `<rect x="${j}" y="${i}" width="1" height="1" fill-opacity="${w / most}"/>`));
     map.innerHTML = `<svg viewBox="0 0 ${keys.length} ${queries.length}" aria-hidden="true">${cells.join("")}` +
       `<rect class="bh-mark" width="${keys.length}" height="1"/></svg>`;
-    map.append("Head ", word(heads[k]), " · ", make("span", {class: "bh-num"}));
+    map.append(what + " ", word(heads[k]), " · ", make("span", {class: "bh-num"}));
     return map;
   }));
   const note = make("div", {class: "bh-label"});
@@ -84,7 +85,7 @@ const start = root => {
       if (all) {
         maps.children[k].querySelector(".bh-mark").setAttribute("y", i);
         maps.children[k].lastChild.replaceChildren(...top(1)[0]);
-        return [[...top(1)[0], " in head ", word(heads[k])]];
+        return [[...top(1)[0], ` in ${what.toLowerCase()} `, word(heads[k])]];
       }
       items.forEach((e, j) => {
         e.style.setProperty("--bh-w", W[i][j] / most);
@@ -96,7 +97,7 @@ const start = root => {
       ...said.flatMap((part, k) => k ? [", ", ...part] : part));
   };
   const label = t => make("div", {class: "bh-label"}, t);
-  if (H > 1) details.before(label("Head"), headPick);
+  if (H > 1) details.before(label(what), headPick);
   details.before(label("Query: hover, tap, or use the arrow keys"), queryPick, note, bars, maps, say);
   details.open = false;
   draw(q);
@@ -122,8 +123,12 @@ class AttentionExplorer:
         title: str = "",
         heads: Sequence[str] | None = None,
         query: Index = 0,
+        what: str = "Head",
     ):
-        """`tokens` name the queries and, unless `keys` is given, the keys; `query` is the one shown first."""
+        """`tokens` name the queries and, unless `keys` is given, the keys; `query` is the one shown first.
+
+        `what` says what the `heads` are, where A holds something else than heads: "Mask", or "Layer".
+        """
         where = type(self).__name__
         if A.ndim > 3:
             raise ValueError(f"{where}: A has shape {A.shape}, expected (n, m) or (H, n, m)")
@@ -136,10 +141,12 @@ class AttentionExplorer:
         _names(where, "keys", keys, W.shape[2], "keys")
         _names(where, "heads", heads, W.shape[0], "heads")
         _weights(where, W)
+        if not what.strip():
+            raise ValueError(f"{where}: what is {what!r}, expected a word for what A holds, such as 'Head'")
         if query >= len(tokens):
             raise ValueError(f"{where}: query is {query}, expected less than {len(tokens)}, the number of tokens")
         self.tokens, self.keys, self.heads = tuple(tokens), tuple(keys), tuple(heads)
-        self.title, self.query = title, int(query)
+        self.title, self.query, self.what = title, int(query), what
         # An exact zero is a masked key and reads 0; a weight that merely rounds to zero reads .000.
         self.weights = [[["0" if w == 0 else f"{w:.3f}".removeprefix("0") for w in row] for row in head] for head in W]
 
@@ -161,7 +168,7 @@ class AttentionExplorer:
         top = "".join(f"<th>{text(key)}" for key in self.keys)
         rows = "\n".join(f"<tr><th>{text(token)}" + "".join(f"<td>{w}" for w in row)
                          for token, row in zip(self.tokens, weights, strict=True))
-        return f"<table><caption>Head <bdi>{text(head)}</bdi></caption>\n<tr><td>{top}\n{rows}\n</table>"
+        return f"<table><caption>{text(self.what)} <bdi>{text(head)}</bdi></caption>\n<tr><td>{top}\n{rows}\n</table>"
 
 
 def _names(where, name, names, size, what):
