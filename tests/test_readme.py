@@ -87,7 +87,11 @@ BEHIND = {  # what stands in front of a ratio of the README: its record, the rat
     "its way there and back": (*TILES, {"program": "NumPy and fused loops, any scores", "n": 16384, "backward": True}),
     "writing token 512": ("decode", "again_to_this", {"program": "NumPy with the cache", "T": 512}),
     "MiniLM over 1,000 sentences": ("pretrained_speed", "to_transformers", {"model": "minilm", "program": "NumPy"}),
+    "without padding, with fused loops": (
+        "pretrained_speed", "to_transformers", {"model": "minilm", "program": "NumPy, packed, fused loops"}),
     "SmolLM2-135M a token": ("pretrained_speed", "to_transformers", {"model": "smollm2", "program": "NumPy"}),
+    "with weights joined beforehand": (
+        "pretrained_speed", "to_transformers", {"model": "smollm2", "program": "NumPy, joined weights"}),
     "with weights in eight bits": (
         "quantised", "to_float32", {"program": "eight bits, a tile at a time", "tokens": 64}),
     "our PyTorch block": ("torch_block", "to_theirs", {"program": "byhand.pt.block.Block", "d": 256}),
