@@ -76,8 +76,8 @@ def query(page, name, at=0):
     return page.get_by_role("radiogroup", name="Query").nth(at).get_by_role("radio", name=name, exact=True)
 
 
-def head(page, name):
-    return page.get_by_role("radiogroup", name="Head").get_by_role("radio", name=name, exact=True)
+def head(page, name, what="Head"):
+    return page.get_by_role("radiogroup", name=what).get_by_role("radio", name=name, exact=True)
 
 
 # ---- one check for each way of using it; `root` is where the right pages are, or wrong ones -------------------------
@@ -172,10 +172,10 @@ def a_masked_query_attends_to_nothing(chrome, root):
 def queries_and_keys_may_differ(chrome, root):
     A = weights(2, 2, 3)
     with piece(chrome, root, "cross") as page:
-        head(page, "far").click()
+        head(page, "far", "Place").click()
         query(page, "r").click()
         assert says(page) == sentence(A[1], "qr", "xyz", 1)
-        head(page, "All").click()
+        head(page, "All", "Place").click()
         assert says(page).endswith("in place far")
 
 
