@@ -90,6 +90,13 @@ def what_it_cannot_do_is_refused_by_name(module):
         raises(TypeError, "sentences", lambda: module.encode_packed([[1, 2]], params, BERT))
 
 
+def what_is_not_a_number_is_not_handed_on(module):
+    params, sentences = start()
+    params["blocks"]["1"]["ff"]["b_2"] = np.full(12, np.nan, np.float32)
+    with as_shipped():
+        raises(ValueError, "H holds nan at index", lambda: module.encode_packed(sentences, params, BERT))
+
+
 def without_numba_it_is_the_model(module):
     """With a word of warning."""
     params, sentences = start()
@@ -106,7 +113,7 @@ def without_numba_it_is_the_model(module):
 
 
 INVARIANTS = {"annex.packed": [without_numba_it_is_the_model, pieces_have_room, what_it_cannot_do_is_refused_by_name] + [
-    a_sentence_is_read_as_if_alone, gelu_is_that_of_the_chapters, runs_are_the_same_to_the_last_bit] * COMPILED}
+    a_sentence_is_read_as_if_alone, gelu_is_that_of_the_chapters, what_is_not_a_number_is_not_handed_on, runs_are_the_same_to_the_last_bit] * COMPILED}
 
 WRONG = [
     M("annex.packed.encode_packed", "invariant", "no word without Numba", "        warnings.warn(WITHOUT, stacklevel=3)\n", ""),
@@ -121,6 +128,7 @@ WRONG = [
     M("annex.packed.erf_gelu_rows", "invariant", "Φ at x, not at x / √2", "x * ROOT", "x"),
     M("annex.packed.erf_gelu_rows", "invariant", "a polynomial without its last term", "(((((c6 * q + c5) * q + c4)", "((((c5 * q + c4)"),
     M("annex.packed.erf_gelu_rows", "invariant", "minus forgotten", "exp(-(z + z) * p)", "exp((z + z) * p)"),
+    M("annex.packed.encode_packed", "invariant", "nobody looks at what comes out", "        finite(\"encode_packed\", \"H\", H)\n", ""),
     M("annex.packed.encode_packed", "invariant", "in the order in which they are read", "found[k] = part", "found[found.index(None)] = part"),
     M("annex.packed._encode", "invariant", "places run on from sentence to sentence", "np.concatenate([np.arange(n) for n in lengths])", "np.arange(t)"),
     M("annex.packed._encode", "invariant", "places forgotten", "np.take(embedding[\"positions\"][\"table\"], places, axis=0, out=Y, mode=\"clip\")", "Y.fill(0)"),

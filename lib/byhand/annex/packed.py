@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from byhand.annex.loops import HAVE_NUMBA, ONE, compiled, exp, norm_rows, softmax_rows
-from byhand.check import Size, checked, fits, ids_below, kind_among
+from byhand.check import Size, checked, finite, fits, ids_below, kind_among
 from byhand.config import ModelConfig
 from byhand.np._erf import P
 from byhand.np._threads import map_threads
@@ -65,6 +65,7 @@ def encode_packed(
     def read(chosen):
         lengths = [len(sentences[k]) for k in chosen]
         H = _encode(np.concatenate([sentences[k] for k in chosen]), lengths, params, config, joined)
+        finite("encode_packed", "H", H)
         for k, part in zip(chosen, np.split(H, np.cumsum(lengths)[:-1]), strict=True):
             found[k] = part
 
