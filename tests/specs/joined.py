@@ -26,7 +26,7 @@ def start(config, dtype=np.float64):
 
 
 def after_each_token_it_is_decode_forward(module):
-    """Also where rows begin in different columns, and after the parameters have changed: it holds copies."""
+    """Also where rows begin in different columns."""
     for config in CASES:
         for begin, dtype in zip(STARTS, (np.float64, np.float64, np.float32), strict=True):
             params, ids = start(config, dtype)

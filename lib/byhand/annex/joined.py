@@ -40,8 +40,10 @@ class Joined(NamedTuple):
 
 @checked
 def join_weights(params: dict, config: ModelConfig) -> Joined:
-    """Copies of the weights of each block, joined. Raises ValueError for a config with anything that SUPPORTED lacks
-    (Touvron et al. 2023: rope, RMSNorm first, SwiGLU, no bias)."""
+    """The weights of each block, joined: W_qkv and W_in are copies, the others the arrays of params.
+
+    Raises ValueError for a config with anything that SUPPORTED lacks (Touvron et al. 2023: rope, RMSNorm first, SwiGLU).
+    """
     kind_among("join_weights", config, "decoder")
     for name, known in SUPPORTED.items():
         if getattr(config, name) != known:
