@@ -42,7 +42,7 @@ class Joined(NamedTuple):
 def join_weights(params: dict, config: ModelConfig) -> Joined:
     """The weights of each block, joined: W_qkv and W_in are copies, the others the arrays of params.
 
-    Raises ValueError for a config with anything that SUPPORTED lacks (Touvron et al. 2023: rope, RMSNorm first, SwiGLU).
+    Raises ValueError for a config with anything that SUPPORTED lacks (Touvron et al. 2023).
     """
     kind_among("join_weights", config, "decoder")
     for name, known in SUPPORTED.items():
