@@ -83,7 +83,7 @@ WRONG = [
     M("annex.joined.join_weights", "invariant", "gate and input exchanged", "[ff[\"W_g\"], ff[\"W_1\"]]", "[ff[\"W_1\"], ff[\"W_g\"]]"),
     M("annex.joined.join_weights", "invariant", "always tied", "E if config.tied else params[\"head\"][\"W\"]", "E if True else E"),
     M("annex.joined.join_weights", "invariant", "the base of another model", "config.rope_theta", "10000.0"),
-    M("annex.joined.join_weights", "invariant", "whatever the config says", "if getattr(config, name) != known", "if False"),
+    M("annex.joined.join_weights", "invariant", "whatever the config says", "config, SUPPORTED,", "config, {},"),
     M("annex.joined.decode_token", "invariant", "places counted from the column", "length - kv.start", "length - 0 * kv.start"),
     M("annex.joined.decode_token", "invariant", "padding is seen", "= -np.inf", "+= 0"),
     M("annex.joined.decode_token", "invariant", "values turned too", "turned[:, H:]", "turned[:, H:] * 1.01"),

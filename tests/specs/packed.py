@@ -119,7 +119,7 @@ WRONG = [
     M("annex.packed.encode_packed", "invariant", "no word without Numba", "        warnings.warn(WITHOUT, stacklevel=3)\n", ""),
     M("annex.packed._pieces", "invariant", "room without end", "        room -= lengths[k]\n", ""),
     M("annex.packed._pieces", "invariant", "a piece a sentence", "            room = rows\n", "            room = 0\n"),
-    M("annex.packed._can", "invariant", "norms stand where they like", "if getattr(config, name) != known", "if name != 'norm_first' and getattr(config, name) != known"),
+    M("annex.packed.SUPPORTED", "invariant", "norms stand where they like", '"norm_first": (False,), ', ""),
     M("annex.packed._can", "invariant", "float64 read as float32", "!= np.float32", "== 0"),
     M("annex.packed._can", "invariant", "more ids than there are places", "0 < len(ids) <= config.n_max", "0 < len(ids)"),
     M("annex.packed._can", "invariant", "ids that are no word", "        ids_below(where, config.vocab, **{f\"sentences[{k}]\": ids})\n", ""),

@@ -11,13 +11,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import checked, finite, fits, has_room, ids_below, kind_among
+from byhand.check import checked, finite, fits, has_room, ids_below, kind_among, settings_among
 from byhand.config import ModelConfig
 from byhand.np.generate import KVCache
 from byhand.np.position import frequencies
 
-SUPPORTED = {"position": "rope", "norm_first": True, "residual": True, "alpha": 1, "activation": "silu", "gated": True,
-             "bias": False, "rms": True, "embedding_norm": False, "scale_embedding": False, "segments": 0}
+SUPPORTED = {"position": ("rope",), "norm_first": (True,), "residual": (True,), "alpha": (1,), "activation": ("silu",),
+             "gated": (True,), "bias": (False,), "rms": (True,), "embedding_norm": (False,),
+             "scale_embedding": (False,), "segments": (0,)}
 
 
 class JoinedBlock(NamedTuple):
@@ -45,10 +46,7 @@ def join_weights(params: dict, config: ModelConfig) -> Joined:
     Raises ValueError for a config with anything that SUPPORTED lacks (Touvron et al. 2023).
     """
     kind_among("join_weights", config, "decoder")
-    for name, known in SUPPORTED.items():
-        if getattr(config, name) != known:
-            raise ValueError(
-                f"join_weights: {name} is {getattr(config, name)}, expected {known}: only np.generate has the rest")
+    settings_among("join_weights", config, SUPPORTED, "np.generate")
     fits("join_weights", params, config.shapes)
     k, blocks = config.d // config.heads, []
     for i in range(config.layers):

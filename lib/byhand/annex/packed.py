@@ -14,16 +14,16 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from byhand.annex.loops import HAVE_NUMBA, ONE, compiled, exp, norm_rows, softmax_rows
-from byhand.check import Size, checked, finite, fits, ids_below, kind_among
+from byhand.check import Size, checked, finite, fits, ids_below, kind_among, settings_among
 from byhand.config import ModelConfig
 from byhand.np._erf import P
 from byhand.np._threads import map_threads
 from byhand.np.model import encoder_forward
 
 ROWS = 1024  # tokens at a time: the four arrays of a block then stay near the processor
-SUPPORTED = {"position": "learned", "kv_heads": None, "norm_first": False, "residual": True, "alpha": 1,
-             "activation": "gelu", "gated": False, "bias": True, "rms": False, "embedding_norm": True,
-             "scale_embedding": False}
+SUPPORTED = {"position": ("learned",), "kv_heads": (None,), "norm_first": (False,), "residual": (True,), "alpha": (1,),
+             "activation": ("gelu",), "gated": (False,), "bias": (True,), "rms": (False,), "embedding_norm": (True,),
+             "scale_embedding": (False,)}
 ROOT, TERMS = np.float32(math.sqrt(0.5)), tuple(np.float32(c) for c in P)
 WITHOUT = "encode_packed: Numba is not installed, so each sentence is read alone; pip install 'byhand[fused]' brings it"
 
@@ -122,10 +122,7 @@ def _encode(ids, lengths, params, config, joined):
 
 def _can(where, sentences, params, config):
     kind_among(where, config, "encoder")
-    for name, known in SUPPORTED.items():
-        if getattr(config, name) != known:
-            raise ValueError(
-                f"{where}: {name} is {getattr(config, name)}, expected {known}: only np.model has the rest")
+    settings_among(where, config, SUPPORTED, "np.model")
     fits(where, params, config.shapes)
     if (dtype := params["embedding"]["tokens"]["E"].dtype) != np.float32:
         raise TypeError(f"{where}: params have dtype {dtype}, expected float32")

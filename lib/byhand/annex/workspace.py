@@ -9,7 +9,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from byhand.annex.loops import HAVE_NUMBA
-from byhand.check import Size, checked, fits, kind_among
+from byhand.check import Size, checked, fits, kind_among, settings_among
 from byhand.config import ModelConfig
 from byhand.np.optim import decay_mask
 from byhand.np.position import sinusoidal
@@ -43,10 +43,7 @@ def workspace(
     ValueError for a config with anything that SUPPORTED lacks.
     """
     kind_among("workspace", config, "decoder")
-    for name, known in SUPPORTED.items():
-        if getattr(config, name) not in known:
-            got, known = getattr(config, name), " or ".join(map(str, known))
-            raise ValueError(f"workspace: {name} is {got}, expected {known}: only np.model has the rest")
+    settings_among("workspace", config, SUPPORTED, "np.model")
     fits("workspace", params, config.shapes)
     if n > config.n_max:
         raise ValueError(f"workspace: n is {n}, expected at most {config.n_max}")

@@ -41,6 +41,7 @@ from byhand.check.rules import (
     not_negative,
     repeats_to,
     same_shape,
+    settings_among,
     squares_add_up,
 )
 from byhand.check.shapes import Shape
@@ -54,5 +55,5 @@ __all__ = [
     "axes_of", "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below",
     "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree",
     "multiple_of", "names", "needs", "not_empty", "not_negative", "number_from", "optimiser_trees", "prompts_fit",
-    "repeats_to", "same_shape", "same_trees", "squares_add_up", "words_alone",
+    "repeats_to", "same_shape", "settings_among", "same_trees", "squares_add_up", "words_alone",
 ]

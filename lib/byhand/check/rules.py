@@ -147,6 +147,14 @@ def kind_among(where: str, config: Any, *kinds: str) -> None:
         raise ValueError(f"{where}: config.kind is {config.kind!r}, expected {' or '.join(kinds)}")
 
 
+def settings_among(where: str, config: Any, known: dict[str, tuple], rest: str) -> None:
+    """A configuration with one of the known values of each of these settings; `rest` is where the others are."""
+    for name, values in known.items():
+        if (got := getattr(config, name)) not in values:
+            expected = " or ".join(map(str, values))
+            raise ValueError(f"{where}: {name} is {got}, expected {expected}: only {rest} has the rest")
+
+
 def masks_agree(where: str, masks: tuple, kind: type) -> None:
     """At least one boolean mask; all of one rank, or two-axis ones, each axis equal or 1."""
     if not masks:
