@@ -347,7 +347,7 @@ QUESTIONS = (
             ("How many pairs (query, key) does a causal window of width w leave", "long texts"),
             ("each token sees at most $w$ tokens of its own text", "long texts"),
             ("Some texts are shorter than the window", "short texts"),
-            ("with $w = 1$ it sees itself alone", "width one"),
+            ("with $w = 1$ a token sees itself alone", "width one"),
             ("a text can have millions of tokens", "millions"),
         ),
     ),
