@@ -180,6 +180,11 @@ def id_follows_content(make):
     assert all(f"[id='{name}']" in page for name, page in zip(ids, pages, strict=True))
 
 
+def what_it_holds_is_named(make):
+    captions = re.findall(r"<caption>(\w+) ", html(make, what="Mask"))
+    assert captions == ["Mask"] * 4 and "<caption>Head " in html(make)
+
+
 def luminance(colour):
     c = np.array([int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)])
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
@@ -212,7 +217,7 @@ def shades_keep_the_text_legible(make):
 
 CHECKS = [tags_close, classes_have_our_prefix, nothing_comes_from_outside, small, every_weight_is_text,
           masked_is_not_merely_small, tokens_stay_text, same_bytes_twice, same_bytes_in_another_process,
-          id_follows_content, shades_keep_the_text_legible]
+          id_follows_content, what_it_holds_is_named, shades_keep_the_text_legible]
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -280,6 +285,7 @@ MUTANTS = {
     "a space that cannot be seen": (tokens_stay_text, swap("␣", " ")),
     "a counter in the id": (same_bytes_twice, altered(lambda self, page: page.replace("bh-box", f"bh-{next(COUNT)}"))),
     "id()": (same_bytes_twice, altered(lambda self, page: page.replace('id="', f'id="{id(self)}'))),
+    "Head, whatever A holds": (what_it_holds_is_named, swap("<caption>Mask", "<caption>Head")),
     "hash()": (same_bytes_in_another_process, HashId),
     "one id for all": (id_follows_content, altered(lambda self, page: re.sub("bh-[0-9a-f]{12}", "bh-explorer", page))),
     "a script for another id": (id_follows_content, swap("[id='bh-", "[id='bh-x")),
@@ -317,6 +323,7 @@ REFUSED = [
     ("scores", dict(A=np.array([[1.0, 0, 0], [0.2, 0.1, 0.1]])), "A has a row that sums to 0.400 (head 0, row 1)"),
     ("empty", dict(A=np.ones((2, 0))), "A has shape (2, 0), expected at least 1 entry"),
     ("huge", dict(A=np.ones((101, 100)) / 100), "A has 10100 weights, expected 1 to 10000"),
+    ("a blank word", dict(what=" "), "what is ' ', expected a word for what A holds"),
     ("query", dict(query=2), "query is 2, expected less than 2"),
     ("query below", dict(query=-1), "query is -1, expected at least 0"),
 ]

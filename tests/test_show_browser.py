@@ -229,6 +229,10 @@ def the_theme_follows_the_page(chrome, root):
     for attribute, value, scheme, dark in [
         ("data-theme", "dark", "light", True), ("data-theme", "light", "dark", False),
         ("data-jp-theme-light", "false", "light", True), ("data-jp-theme-light", "true", "dark", False),
+        ("data-vscode-theme-kind", "vscode-dark", "light", True),
+        ("data-vscode-theme-kind", "vscode-high-contrast", "light", True),
+        ("data-vscode-theme-kind", "vscode-light", "dark", False),
+        ("data-vscode-theme-kind", "vscode-high-contrast-light", "dark", False),
         ("lang", "en", "dark", True), ("lang", "en", "light", False),
     ]:
         with piece(chrome, root, "four", scheme=scheme) as page:
@@ -279,6 +283,10 @@ MUTANTS = {  # what is wrong: the check that must see it, the edit of every page
     "a role of the wrong family": (no_accessibility_fault, edit('role:"radio"', 'role:"option"')),
     "the book's theme ignored": (the_theme_follows_the_page, edit("[data-theme=dark] .bh-box,", "")),
     "Jupyter's theme ignored": (the_theme_follows_the_page, edit(",[data-jp-theme-light=true] .bh-box", "")),
+    "VS Code's light theme ignored": (the_theme_follows_the_page, edit(
+        ",[data-vscode-theme-kind$=light] .bh-box", "")),
+    "VS Code's high contrast ignored": (the_theme_follows_the_page, edit(
+        ",[data-vscode-theme-kind$=contrast] .bh-box", "")),
     "always light": (the_theme_follows_the_page, edit("color-scheme:light dark", "color-scheme:light")),
 }
 CHECKS = list(dict.fromkeys(check for check, _ in MUTANTS.values()))

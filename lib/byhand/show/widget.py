@@ -5,7 +5,8 @@ Rules that every piece keeps, because its HTML is stored in a notebook and shown
 - Each class begins with bh-, since the book's theme (Bootstrap) and Jupyter style plain names such as row or table.
 - The id is a hash of the content: the same bytes on every run. One output may stand twice on a page (stored and live),
   so the script takes every element of that id which it has not yet brought to life.
-- Colours follow the page: data-theme in the book, data-jp-theme-light in Jupyter, else what the system prefers.
+- Colours follow the page: data-theme in the book, data-jp-theme-light in Jupyter, data-vscode-theme-kind in VS
+  Code, else what the system prefers.
 """
 
 import hashlib
@@ -22,8 +23,10 @@ CSS = """
   --bh-soft:light-dark(#57606a,#9aa5b1);--bh-line:light-dark(#d8dee4,#363d47);--bh-at:light-dark(#b84a00,#e69f00);
   --bh-bar:light-dark(#0072b2,#56b4e9);max-width:46rem;padding:1rem 1.1rem;border:1px solid var(--bh-line);
   border-radius:.6rem;background:var(--bh-bg);color:var(--bh-ink);font:15px/1.45 system-ui,sans-serif}
-[data-theme=light] .bh-box,[data-jp-theme-light=true] .bh-box{color-scheme:light}
-[data-theme=dark] .bh-box,[data-jp-theme-light=false] .bh-box{color-scheme:dark}
+[data-theme=light] .bh-box,[data-jp-theme-light=true] .bh-box,
+[data-vscode-theme-kind$=light] .bh-box{color-scheme:light}
+[data-theme=dark] .bh-box,[data-jp-theme-light=false] .bh-box,
+[data-vscode-theme-kind$=dark] .bh-box,[data-vscode-theme-kind$=contrast] .bh-box{color-scheme:dark}
 .text_html:has(>.bh-box){background:none!important;padding:0!important}
 .bh-box [hidden]{display:none!important}
 .bh-title{font-weight:600;margin-bottom:.6rem}
