@@ -201,6 +201,25 @@ def test_tables_are_whole(chrome, book, width):
         assert page.evaluate(WIDE_TABLES) > 0
 
 
+MANY_NUMBERS = """() => {
+    window.fitFormulas();
+    const box = document.querySelector("#eq-8-1"), place = (e) => e.getBoundingClientRect();
+    const rows = [...box.querySelectorAll(".eq-row")].map((row) => [
+        place(row.querySelector(".eq-part")), place(row.querySelector(".eq-number"))]);
+    return [rows.length, rows.filter(([part, number]) => part.right > place(box).right + 1
+        || (part.right > number.left + 1 && part.bottom > number.top + 6)).length];
+}"""
+
+
+def test_a_formula_of_many_numbers_is_whole(chrome, book):
+    """Six rows, six numbers: a gap for each of them, as the theme has it, pushes the rows over their numbers."""
+    with visitor(chrome, book, 390) as page:
+        visit(page, f"{book}/book/08_mask.html")
+        assert page.evaluate(MANY_NUMBERS) == [6, 0]
+        page.add_style_tag(content="div.math { gap: 8px }")
+        assert page.evaluate(MANY_NUMBERS)[1] > 0
+
+
 SMALLEST_LETTERS = 10 * 100 / 72  # pixels of a letter of 10 points, in a figure of 100 dots an inch
 
 
