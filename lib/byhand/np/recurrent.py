@@ -50,7 +50,7 @@ def rnn_backward(
         dh = du @ W_h.mT  # (1.3)
         dU[..., t, :] = du
     dX, dW_x, db = linear_backward(dU, linear)  # (1.5)
-    _, dW_h, _ = linear_backward(dU, LinearCache(before, W_h, False))
+    _, dW_h, _ = linear_backward(dU, LinearCache(before, W_h, False))  # (1.5)
     return dX, {"W_x": dW_x, "W_h": dW_h, "b": db}, dh if has_h0 else None
 
 
