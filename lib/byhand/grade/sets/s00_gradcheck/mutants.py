@@ -1384,4 +1384,12 @@ ALONE = (
         "0.6",
         ("small numbers",),
     ),
+    Mutant(
+        "bit for bit",
+        lambda f, X: bool(np.equal(*_one_by_one(f, X)).all()),
+        "The two are compared bit for bit, and the last digits may differ by rounding: allow for 1e-12 of the largest "
+        "number, say.",
+        "0.6",
+        ("ten functions", "other sizes"),
+    ),
 )

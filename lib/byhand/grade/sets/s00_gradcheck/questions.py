@@ -400,6 +400,7 @@ QUESTIONS = (
         clauses=(
             ("Return `True` for the first three and `False` for the other seven.", "ten functions"),
             ("the numbers may be as small as $10^{-4}$", "small numbers"),
+            ("The last digits can differ by rounding", "ten functions"),
         ),
     ),
 )

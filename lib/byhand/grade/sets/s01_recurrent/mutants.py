@@ -36,6 +36,13 @@ def _no_start(dH, X, H, h0, W_x, W_h):
         dH, X, H, h0, W_x, W_h)
 
 
+def _slope_before(dH, X, H, h0, W_x, W_h):
+    earlier, slopes = np.concatenate([h0[..., None, :], H[..., :-1, :]], axis=-2), []
+    for t in reversed(range(H.shape[-2])):
+        slopes.append(1 - earlier[..., t, :] ** 2)
+    return _through_time(slope=lambda h: slopes.pop(0))(dH, X, H, h0, W_x, W_h)
+
+
 RUNS = ("one text", "batch", "two axes in front")
 LONG = (*RUNS, "only the last state")
 
@@ -67,6 +74,11 @@ THROUGH_TIME = (
            "db is a mean over the tokens; gradients of shared parameters add up.", "1.2", LONG),
     Mutant("dh0 without its matrix", _through_time(first=lambda later, da: da),
            "dh0 is du_1 itself; on the way back through h0 W_h it is multiplied by W_hᵀ.", "1.2", LONG),
+    Mutant("slope at the state before", _slope_before,
+           "The slope of the tanh is taken at h_{t−1}: step t ended in h_t = tanh(…), so its slope is 1 − h_t².", "1.2",
+           LONG),
+    Mutant("states turned round", _through_time(before=lambda earlier, H: np.roll(H, 1, axis=-2)),
+           "In dW_h the state before the first is the last one, as np.roll gives it: step 1 began at h0.", "1.2", LONG),
 )
 
 # 01.2
@@ -83,8 +95,7 @@ GROWTH = (
            "what to its eigenvalues?", "1.3", ("one step", "four steps", "ten steps")),
     Mutant("nilpotent", lambda r, k, g: np.array([[0.0, g], [0.0, 0.0]]),
            "One step is fine, and then too little is left: if the diagonal is 0 and 0, the square is zero, and if it "
-           "is "
-           "r and −r, every second power has no corner.", "1.3",
+           "is r and −r, every second power has no corner. With r and r the corner c becomes k rᵏ⁻¹ c after k steps.", "1.3",
            ("four steps", "ten steps")),
     Mutant("first power", lambda r, k, g: np.array([[r, g], [0.0, r]]),
            "The norm of W itself is large enough, that of its power is not: the entry above the diagonal of the k-th "
@@ -119,6 +130,15 @@ STEPS = (
     Mutant("input share", lambda bias, share: max(1, math.ceil(math.log(share) / math.log(1 - _gate(bias)))),
            "This counts what 1 − σ(bias) leaves: the forget gate says how much is kept, in spite of its name.", "1.4",
            ("an open gate", "a wide gate")),
+    Mutant("share that is lost", lambda bias, share: max(1, math.ceil(math.log(1 - share) / math.log(_gate(bias)))),
+           "This waits until the given share is lost: it is the share that is left.", "1.4",
+           ("a fresh gate", "an open gate", "a wide gate")),
+    Mutant("as if it fell straight", lambda bias, share: max(1, math.ceil((1 - share) / (1 - _gate(bias)))),
+           "This takes the same amount away at every step: each step multiplies what is left, so the k-th power of the "
+           "gate is left after k of them.", "1.4", ("a fresh gate", "an open gate", "a wide gate")),
+    Mutant("e-foldings", lambda bias, share: max(1, math.ceil((1 + math.exp(bias)) * -math.log(share))),
+           "This takes 1 − σ(bias) for −ln σ(bias), which is near for a wide gate alone: the share after k steps is "
+           "σ(bias)ᵏ.", "1.4", ("a fresh gate", "an open gate", "a wide gate")),
 )
 
 # 01.4
@@ -126,7 +146,7 @@ STEPS = (
 
 def _leaky(
     dN=lambda e, Z: e * (1 - Z), dZ=lambda e, before, N, h: e * (before - N), carry=lambda e, Z: e * Z, add=True,
-    gate=lambda z: 1.0, new=lambda n: 1.0
+    gate=lambda z: 1.0, new=lambda n: 1.0, own_gate=False
 ):
     """The gated sum with one part replaced by a wrong one."""
 
@@ -137,13 +157,17 @@ def _leaky(
             H.append(h)
         outN, outZ, e = np.zeros_like(N), np.zeros_like(Z), np.zeros_like(h0)
         for t in reversed(range(N.shape[-2])):
-            e = e + dH[..., t, :] if add else dH[..., t, :]
+            e = (e * Z[..., t, :] if own_gate else e) + dH[..., t, :] if add else dH[..., t, :]
             outN[..., t, :] = dN(e, Z[..., t, :]) * new(N[..., t, :])
             outZ[..., t, :] = dZ(e, H[t], N[..., t, :], H[t + 1]) * gate(Z[..., t, :])
-            e = carry(e, Z[..., t, :])
+            e = e if own_gate and t else carry(e, Z[..., t, :])
         return outN, outZ, e
 
     return function
+
+
+def _first_state(dH, N, Z, h0):
+    return _leaky(dZ=lambda e, before, new, h: e * (h0 - new))(dH, N, Z, h0)
 
 
 GATED = ("one text", "batch", "gates shut and open")
@@ -169,6 +193,11 @@ LEAKY = (
     Mutant("whole carried", _leaky(carry=lambda e, Z: e),
            "The gradient goes back from state to state whole; it passes the gate, so it is multiplied by z_t.", "1.4",
            GATED),
+    Mutant("gate of the step before", _leaky(own_gate=True),
+           "What comes back from step t + 1 is multiplied by z_t: it passed the gate of the step that it comes from, "
+           "z_{t+1}.", "1.4", GATED),
+    Mutant("first state throughout", _first_state,
+           "dZ is made with h0 at every step: the gate of step t kept h_{t−1}.", "1.4", GATED),
 )
 
 # 01.5

@@ -273,6 +273,19 @@ def _first(periods, wave, pairs=lambda p: range(p)):
     return p + 1
 
 
+def _first_rounded(periods, wave, digits):
+    """The first collision of a table that was rounded."""
+    seen, p = set(), 0
+    while True:
+        angle = 2 * np.pi * p / periods
+        row = np.concatenate([f(angle) for name, f in (("sin", np.sin), ("cos", np.cos)) if wave in ("both", name)])
+        row = tuple((np.round(row, digits) + 0.0).tolist())
+        if row in seen:
+            return p + 1
+        seen.add(row)
+        p += 1
+
+
 def _turn(periods):
     return math.lcm(*periods.tolist())
 
@@ -344,6 +357,14 @@ COLLISIONS = (
         "meet before or after that.",
         "3.3",
         ("cosines", "sines", "one cosine"),
+    ),
+    Mutant(
+        "few digits",
+        lambda periods, wave: _first_rounded(periods, wave, 3),
+        "Rows that differ are taken for equal: near the top of its turn the cosine of a slow clock changes by less than "
+        "is kept of it. Compare to nine digits or so, or compare places instead of waves.",
+        "3.3",
+        ("a slow clock",),
     ),
 )
 

@@ -232,7 +232,7 @@ def measure_previous(inputs, arrays):
     if np.array_equal(looks_at, np.arange(n - 1)) and not (on_it >= p - 1e-12).all():
         i = int(on_it.argmin()) + 1
         raise WrongAnswer(f"every token looks most at the one before it, but token {i} gives it only the weight "
-                          f"{on_it[i - 1]:.4f}, expected at least {p:g}")
+                          f"{on_it[i - 1]:.{4 if p < 0.999 else 12}f}, expected at least {p:.12g}")
     return np.array(Q.shape), np.array(K.shape), looks_at
 
 
@@ -261,7 +261,7 @@ def through_autograd(answer, inputs):
     import torch
 
     Q, K, V = (inputs[x].clone().requires_grad_() for x in "QKV")
-    O = answer(Q, K, V, inputs["mask"].clone())
+    O = answer(Q, K, V, inputs["mask"])  # itself: a change in place shows
     if O is None or O is Ellipsis:
         return None
     if not isinstance(O, torch.Tensor):
