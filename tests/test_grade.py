@@ -587,6 +587,9 @@ ACCEPTED_BEFORE = {  # question: a wrong answer that got all points, and the mut
     "08.6": "the first ones",
     "09.6": "a bias for the gate",
     "10.1": "pad tells the end",
+    "00.12": "bit for bit",
+    "01.8": "half a token",
+    "03.3": "few digits",
 }
 
 
@@ -596,6 +599,54 @@ def test_an_answer_that_the_statement_forbids_loses_points_in_a_public_case(ques
     (mutant,) = (m for m in question.mutants if m.name == ACCEPTED_BEFORE[question_id])
     report = Report(question, examine(question, mutant.function, lambda case: expected_arrays(question, case)))
     assert report.points < report.max_points and mutant.message in repr(report)
+
+
+def test_biases_that_add_up_to_the_right_ones_are_right_whatever_their_shares_and_their_dtype():
+    import torch
+
+    def shared(d, h, steps):
+        net = torch.nn.LSTM(d, h, batch_first=True)
+        wanted = torch.zeros(4, h)
+        wanted[1] = np.log(steps - 1)
+        net.bias_ih_l0.data = wanted.flatten() - net.bias_hh_l0.data
+        return net
+
+    def in_float64(d, h, steps):
+        net = torch.nn.LSTM(d, h, batch_first=True).double()
+        for bias in (net.bias_ih_l0, net.bias_hh_l0):
+            torch.nn.init.zeros_(bias)
+        net.bias_hh_l0.data[h : 2 * h] = np.log(steps - 1)
+        return net
+
+    for right in (shared, in_float64):
+        assert check("01.5", right).passed, right
+    assert not check("01.5", lambda d, h, steps: shared(d, h, steps * (1 + 1e-4))).passed
+
+
+def test_a_mask_that_is_changed_in_place_is_seen():
+    import torch
+
+    def changes(Q, K, V, mask):
+        S, seen = Q @ K.mT / Q.shape[-1] ** 0.5, mask.any(dim=-1, keepdim=True)
+        mask |= ~seen
+        return (S.masked_fill(~mask, -torch.inf).softmax(dim=-1) * seen) @ V
+
+    report = check("04.12", changes)
+    assert not report.points and "changed its input mask in place" in repr(report)
+
+
+def test_one_clock_and_one_strength_do_not_do_for_every_text():
+    def one_clock(back, n, d_k, base):
+        q, k = np.zeros((2, d_k))
+        k[0], q[:2] = 1e3, (1e3 * np.cos(back), -1e3 * np.sin(back))
+        return q, k
+
+    def one_strength(n, p):
+        i = np.arange(n)
+        return 10 * np.stack([2.0 * (i - 1), -np.ones(n)], 1), np.stack([i, i**2], 1).astype(float)
+
+    assert "FAIL  a very long text" in repr(check("03.9", one_clock))
+    assert "the weight 0.99830" in repr(check("04.11", one_strength))
 
 
 def test_a_case_that_needs_a_failed_one_is_not_run():
@@ -766,6 +817,8 @@ FORMS = {  # a wrong array, the right one, and the sentence
     "the last head": (A522 + DOTS[[0, 0, 0, 0, 1]], A522, "All is right but part of axis 0, number 4."),
     "above": (A33 + UP, A33, "All is right but above the diagonal."),
     "nearly": (A43 * (1 + 1e-7), A43, "The largest error is only 1e-07 of the largest number"),
+    "an ε": (A43 / (1 + 1e-6 * A43**2), A43, "with something small added, such as an ε"),
+    "many entries": (np.arange(20) + (np.arange(20) < 9) * np.arange(2.0, 22) ** 2, np.arange(20.0), "5 and 3 more."),
     "float32": (A43.astype(np.float32).astype(float), A43, "precision of float32"),
     "few digits": (A43.astype(np.float16).astype(float), A43, "or has too few digits, as float16 has"),
     "inverted": (A43 > 0, A43 <= 0, "True and False are exchanged."),
@@ -813,7 +866,9 @@ SHAPES = {
     "an axis of length one": (A43, A43[:, None], "an axis of length one is gone, axis 1"),
     "axes in another order": (np.moveaxis(A234, -1, 0), A234, "transpose(1, 2, 0) mends it"),
     "axes in another order and wrong": (np.moveaxis(A234, -1, 0) + 1, A234, "axes stand in another order."),
-    "short": (A43[:3], A43, "The first axis has one entry too few."),
+    "short": (A43[:3] + 1, A43, "The first axis has one entry too few."),
+    "the first rows": (A43[:2], A43, "These are the first 2 of 4 rows, and right."),
+    "the last columns": (A234[..., 2:], A234, "These are the last 2 of 4 columns, and right."),
     "in one row": (A43.ravel(), A43, "The numbers are right and in order; only the shape is another."),
     "a grid": (A43.reshape(2, 2, 3), A43, "The numbers are right and in order; only the shape is another."),
     "doubled": (np.concatenate([A43, A43], axis=1), A43, "The last axis is 2 times as long as it should be."),

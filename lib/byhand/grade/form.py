@@ -202,7 +202,7 @@ def _part(a, b):
             which = {0: f"the first {word}", n - 1: f"the last {word}"}.get(wrong[0], f"{word} {wrong[0]}")
             which = f"{word} number {wrong[0]}" if word.endswith(",") else which
         else:
-            places = ", ".join(map(str, wrong[:6]))
+            places = ", ".join(map(str, wrong[:6])) + (f" and {len(wrong) - 6} more" if len(wrong) > 6 else "")
             which = f"parts {places} of axis {k}" if word.endswith(",") else f"{word}s {places}"
             which = which.replace("entrys", "entries")
         return f"All is right but {which}."
@@ -214,7 +214,8 @@ def _digits(a, b):
     if largest and 0 < error < 1e-5 * largest:
         if a.size > 1 and (a == a.astype(np.float32)).all():
             return "The numbers have the precision of float32: somewhere on the way float64 was lost."
-        return f"The largest error is only {error / largest:.1g} of the largest number: nearly right, but not equal."
+        return (f"The largest error is only {error / largest:.1g} of the largest number: nearly right, but not equal, "
+                "as after a step in float32, or with something small added, such as an ε.")
     return ""
 
 

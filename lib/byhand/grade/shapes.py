@@ -61,6 +61,11 @@ def _one_off(a, b):
         return ""
     (k,) = wrong
     gap = b.shape[k] - a.shape[k]
+    if a.ndim > 1 and gap > 0 and a.shape[k] > 1:
+        for of, start in (("first", 0), ("last", gap)):
+            if close(a, b.take(range(start, start + a.shape[k]), axis=k)):
+                part = "rows" if k == 0 else "columns" if k == a.ndim - 1 else f"parts of axis {k}"
+                return f"These are the {of} {a.shape[k]} of {b.shape[k]} {part}, and right."
     where = {0: "first", a.ndim - 1: "last"}.get(k, f"{k}-th")
     if a.shape[k] == 1 < b.shape[k]:
         for name, value in (("sum", b.sum(axis=k, keepdims=True)), ("mean", b.mean(axis=k, keepdims=True))):

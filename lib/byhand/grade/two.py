@@ -161,6 +161,8 @@ def _weight(mine, right):
         return ENOUGH
     wrong = mine != right
     if mine.dtype.kind != "f":
+        if mine.size > 1 and (mine == mine.flat[0]).all():  # of one value throughout: many mistakes would give it
+            return 0
         return int(wrong.sum()) * ENOUGH // FEW
     with _errstate(all="ignore"):
         odd = [value for value in (mine[wrong] / right[wrong])[:ENOUGH] if factor_of(value)[0] == "~"]

@@ -273,6 +273,13 @@ def _from_the_left(dY, shape):
     return dY
 
 
+def _stretched_from_the_left(dY, shape):
+    for axis, size in enumerate(shape):
+        if size == 1:
+            dY = dY.sum(axis=axis, keepdims=True)
+    return dY.sum(axis=tuple(range(dY.ndim - len(shape))))
+
+
 def _reshaped(dY, shape):
     return dY.reshape(-1, *shape).sum(axis=0)
 
@@ -334,6 +341,14 @@ SUM_TO = (
         "The shapes are lined up from the left: broadcasting lines them up from the right.",
         "0.2",
         ("added axes",),
+    ),
+    Mutant(
+        "stretched axes counted from the left",
+        _stretched_from_the_left,
+        "The axes of length one are looked for in dY before the missing axes in front were summed, so each is found "
+        "too far to the left: sum the missing ones first, or count from the right.",
+        "0.2",
+        ("both",),
     ),
 )
 
@@ -715,8 +730,8 @@ CHECKS = (
     Mutant(
         "the input as upstream",
         _checks(lambda Y, X, rng: X, lambda error, size: error <= 1e-4 * size),
-        "With dY = X the true gradient of LayerNorm is 0, for a row that grows in its own direction gives the same "
-        "output: noise is compared with noise, and the right layer is refused. Take a random dY.",
+        "With dY = X, or dY = Y, the true gradient of LayerNorm is 0, for a row that grows in its own direction gives "
+        "the same output: noise is compared with noise, and the right layer is refused. Take a random dY.",
         "0.4",
         ("seven layers",),
     ),
@@ -842,6 +857,13 @@ ROWS = (
         "The biases are missing: in the text each column gets b, so here each row gets it.",
         "0.7",
         ("weights", "output", "square"),
+    ),
+    Mutant(
+        "not itself",
+        _rows(mask=lambda S: np.tril(S, -1), hidden=-1e30),
+        "A token does not see itself: the causal mask keeps j = i.",
+        "0.7",
+        ("square", "weights", "output"),
     ),
 )
 
@@ -987,6 +1009,13 @@ STEP = (
         "The sign of f is kept, so h can come out negative: errors are bounded by absolute values.",
         "0.4",
         ("float32, other signs",),
+    ),
+    Mutant(
+        "order of magnitude",
+        lambda eps, f, f5: (h := (eps * abs(f / f5)) ** 0.2, _right_bound(eps, abs(f), abs(f5), h)),
+        "This is the order of magnitude of the best step, without its constant: set the slope of the bound to zero.",
+        "0.4",
+        FOUR,
     ),
 )
 
@@ -1288,6 +1317,20 @@ FACTORS = (
         "Both numbers are the factor of a gradient that is too small: there is one that is too large as well.",
         "0.4",
         ("below one", "above one"),
+    ),
+    Mutant(
+        "divided by the sum",
+        lambda e: _in_order((1 - e) / (1 + e), (1 + e) / (1 - e)),
+        "Here the error is divided by the sum of the two sizes: (0.38) divides by the larger of the two.",
+        "0.4",
+        ("below one", "above one", "two"),
+    ),
+    Mutant(
+        "divided by the mean",
+        lambda e: _in_order((2 - e) / (2 + e), (2 + e) / (2 - e) if e < 2 else np.inf),
+        "Here the error is divided by the mean of the two sizes: (0.38) divides by the larger of the two.",
+        "0.4",
+        ("below one", "above one", "two"),
     ),
 )
 

@@ -89,7 +89,7 @@ def leaky(n, h, lead=(), shut=False):
 # 01.5
 
 GATES = ("input", "forget", "cell", "output")
-TWO_FLOATS = 1e-6  # beside the largest: two biases in float32 that add up to it, in whatever shares, or one in float64
+TWO_FLOATS = 1e-6  # beside the largest: two biases in float32 may share it in any way, or one have it in float64
 
 
 def sizes(d, h, steps):

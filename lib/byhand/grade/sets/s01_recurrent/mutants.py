@@ -95,7 +95,8 @@ GROWTH = (
            "what to its eigenvalues?", "1.3", ("one step", "four steps", "ten steps")),
     Mutant("nilpotent", lambda r, k, g: np.array([[0.0, g], [0.0, 0.0]]),
            "One step is fine, and then too little is left: if the diagonal is 0 and 0, the square is zero, and if it "
-           "is r and −r, every second power has no corner. With r and r the corner c becomes k rᵏ⁻¹ c after k steps.", "1.3",
+           "is r and −r, every second power has no corner. With r and r the corner c becomes k rᵏ⁻¹ c after k "
+           "steps.", "1.3",
            ("four steps", "ten steps")),
     Mutant("first power", lambda r, k, g: np.array([[r, g], [0.0, r]]),
            "The norm of W itself is large enough, that of its power is not: the entry above the diagonal of the k-th "
@@ -429,4 +430,7 @@ BILLS = (
     Mutant("not below one", lambda d, taps: d * (taps - 4) // 2 + 1,
            "There is no text of less than one token: with few taps attention is dearer from 1 on.", "1.7",
            ("few taps",)),
+    Mutant("half a token", lambda d, taps: max(1, d * (taps - 4) / 2 + 1),
+           "Where d (k − 4) is odd, half a token is counted: the smallest whole number above d (k − 4) / 2 is its "
+           "whole part plus 1.", "1.7", ("odd width",)),
 )

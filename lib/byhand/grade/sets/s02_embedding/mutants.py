@@ -88,6 +88,15 @@ def _counted_apart(ids, count):
     return np.array(merges)
 
 
+def _either_order(ids, count):
+    """A pair is counted together with its mirror image."""
+    ids, merges = ids.tolist(), []
+    for k in range(count):
+        merges.append(most_frequent(_totals(tuple(sorted(pair)) for pair in zip(ids[:-1], ids[1:], strict=True))))
+        ids = joined(ids, merges[-1], 256 + k)
+    return np.array(merges)
+
+
 def _from_the_end(ids, count):
     ids, merges = ids.tolist(), []
     for k in range(count):
@@ -182,6 +191,13 @@ MERGES = (
         "2.2",
         TEXTS,
     ),
+    Mutant(
+        "either order",
+        _either_order,
+        "The pair ab is counted together with ba: they are two pairs, and a merge joins one of them.",
+        "2.2",
+        TEXTS,
+    ),
 )
 
 # 02.2
@@ -233,6 +249,17 @@ def _latest(ids, merges):
     return np.array(ids)
 
 
+def _learned_anew(ids, merges):
+    """Tokens of merges that are learned from this text."""
+    ids = ids.tolist()
+    for k in range(len(merges)):
+        if len(ids) < 2:
+            break
+        pair = most_frequent(_totals(zip(ids[:-1], ids[1:], strict=True)))
+        ids = joined(ids, pair, 256 + k)
+    return np.array(ids)
+
+
 CUTS = ("a new text", "another text")
 
 ENCODINGS = (
@@ -281,6 +308,14 @@ ENCODINGS = (
         "2.2",
         ("order",),
     ),
+    Mutant(
+        "learned anew",
+        _learned_anew,
+        "The most frequent pairs of this text are joined: nothing is counted here, the merges that are given are "
+        "applied, in their order.",
+        "2.2",
+        CUTS,
+    ),
 )
 
 # 02.3
@@ -296,6 +331,15 @@ def _spell(order=lambda pair: pair, depth=99, first=256):
         return np.array(sum((spell(int(t), depth) for t in tokens), []))
 
     return function
+
+
+def _one_late(tokens, merges):
+    """Merges counted from 257, so that 256 stays a token."""
+
+    def spell(token):
+        return [token] if token <= 256 else sum((spell(half) for half in merges[token - 257].tolist()), [])
+
+    return np.array(sum((spell(int(t)) for t in tokens), []))
 
 
 SPELT = ("tokens", "long tokens", "other tokens")
@@ -347,6 +391,13 @@ SPELLINGS = (
         "a list for each token",
         lambda tokens, merges: [_spell()(np.array([t]), merges).tolist() for t in tokens],
         "Each token has a list of its own: string them together into one row of bytes.",
+        "2.2",
+        SPELT,
+    ),
+    Mutant(
+        "merges from 257",
+        _one_late,
+        "Token 256 + k is opened as merge k − 1, and 256 not at all: 0 … 255 are the bytes, and merge 0 made 256.",
         "2.2",
         SPELT,
     ),
@@ -1932,5 +1983,13 @@ BY_HAND = (
         "log k is added: more negatives lower each score.",
         "2.8",
         ("five negatives", "other worlds"),
+    ),
+    Mutant(
+        "noise among other themes",
+        _by_hand(low=lambda e, C, m: e / (C - 2 * m), high=lambda e, C, m: (1 - e) / (2 * m)),
+        "The noise is shared out among the words of other themes alone: by (2.23) it brings any of the C context "
+        "words, those of the word's own themes too.",
+        "2.8",
+        WORLDS,
     ),
 )

@@ -105,6 +105,21 @@ MOVES = (
         "3.4",
         ("any real step",),
     ),
+    Mutant(
+        "frequencies that grow",
+        _blocks(exponent=lambda i, d: -2 * i / d),
+        "The frequencies grow from pair to pair: ω_r = base^(−2r/d), with a minus, makes each clock slower than the "
+        "one before.",
+        "3.3",
+        ("four clocks", "any real step"),
+    ),
+    Mutant(
+        "the size of the step",
+        lambda delta, d, base: _blocks()(abs(delta), d, base),
+        "The sign of δ is lost: a negative δ moves back, so its sines change their sign.",
+        "3.4",
+        ("back",),
+    ),
 )
 
 # 03.2
@@ -361,8 +376,8 @@ COLLISIONS = (
     Mutant(
         "few digits",
         lambda periods, wave: _first_rounded(periods, wave, 3),
-        "Rows that differ are taken for equal: near the top of its turn the cosine of a slow clock changes by less than "
-        "is kept of it. Compare to nine digits or so, or compare places instead of waves.",
+        "Rows that differ are taken for equal: near the top of its turn the cosine of a slow clock changes by less "
+        "than is kept of it. Compare to nine digits or so, or compare places instead of waves.",
         "3.3",
         ("a slow clock",),
     ),
@@ -395,6 +410,14 @@ def _codes_added(Q, K, V, positions, base):
         return Y + turned(ones, positions, base, -1.0)
 
     return _mixed(place(Q), place(K), V, math.sqrt(Q.shape[-1]))
+
+
+def _causal(Q, K, V, positions, base):
+    Q, K = turned(Q, positions, base), turned(K, positions, base)
+    S = Q @ K.mT / math.sqrt(Q.shape[-1])
+    S = np.where(np.tri(S.shape[-1], dtype=bool), S, -np.inf)
+    E = np.exp(S - S.max(axis=-1, keepdims=True))
+    return np.concatenate(list(E / E.sum(axis=-1, keepdims=True) @ V), axis=-1)
 
 
 def _over_queries(Q, K, V, positions, base):
@@ -535,6 +558,13 @@ LAYERS = (
         "side means all features of head 0, then all of head 1.",
         "3.7",
         SEVERAL,
+    ),
+    Mutant(
+        "causal",
+        _causal,
+        "Later tokens are hidden: there is no mask here, and the softmax is taken over all keys.",
+        "3.7",
+        ALL_LAYERS,
     ),
 )
 

@@ -241,6 +241,14 @@ SOFTMAX_VJP = (
         "4.5",
         VJP_EVERY,
     ),
+    Mutant(
+        "of the logarithm",
+        lambda dA, A: dA - A * dA.sum(axis=-1, keepdims=True),
+        "This is the backward of log softmax, dS = dA − A rowsum(dA): for the softmax itself the weight stands in "
+        "front of both terms, A ∘ (dA − rowsum(A ∘ dA)).",
+        "4.5",
+        VJP_EVERY,
+    ),
 )
 
 # 04.3
@@ -724,6 +732,15 @@ DIVISORS = {
 }
 
 
+def _accuses_first(Q, K, A, d_model):
+    """The first of the mistakes that would give these weights; correct if there is none."""
+    if np.abs(A.sum(axis=1) - 1).max() > 1e-6:
+        return NAMES[1]
+    S, d_k = Q @ K.T, Q.shape[-1]
+    names = [*(name for name in reversed(DIVISORS) if name != "correct"), "correct"]
+    return next((name for name in names if np.allclose(weights(S / DIVISORS[name](d_k, d_model)), A)), "correct")
+
+
 def _columns_alone(Q, K, A, d_model):
     if np.abs(A.sum(axis=0) - 1).max() < 1e-6:
         return NAMES[1]
@@ -811,6 +828,14 @@ DETECTIVES = (
         "A matrix with nothing wrong is accused: compare with the weights of √d_k as well.",
         "4.4",
         ("one is innocent",),
+    ),
+    Mutant(
+        "mistakes before innocence",
+        _accuses_first,
+        "A mistake is named although the weights are the correct ones: where all keys are alike every divisor gives "
+        "the same weights. Ask for \"correct\" first.",
+        "4.4",
+        ("equal keys",),
     ),
 )
 
@@ -1241,6 +1266,13 @@ def _line(n, p):
     return np.stack([place - 1.0, np.ones(n)], axis=1) * _enough(n, p), np.stack([place * 1.0, np.zeros(n)], axis=1)
 
 
+def _line_ahead(n, p):
+    """Places on a parabola, and queries that look for the place after their own."""
+    place = np.arange(n)
+    Q = np.stack([2.0 * (place + 1), -np.ones(n)], axis=1) * _enough(n, p)
+    return Q, np.stack([place, place**2], axis=1).astype(float)
+
+
 def _one_hot(n, p):
     return np.roll(np.eye(n), 1, axis=0) * _enough(n, p), np.eye(n)
 
@@ -1300,6 +1332,14 @@ PREVIOUS = (
         "The places go round the circle twice, so that some come to lie on top of others, or between their neighbours.",
         "4.3",
         ("a dozen", "a long text", "two tokens", "twenty tokens"),
+    ),
+    Mutant(
+        "next token, and no circle",
+        _line_ahead,
+        "Every token looks at the next one, and the last one at itself: the query of token i points to the place of "
+        "i − 1.",
+        "4.3",
+        LONGER,
     ),
 )
 
@@ -1594,5 +1634,12 @@ ENTROPIES = (
         "exp of a large score overflows: subtract the largest score of each row first.",
         "4.5",
         ("sharp",),
+    ),
+    Mutant(
+        "variance of the scaled scores",
+        _entropies(slope_of=lambda S, A, beta, variance: -(beta**3) * variance),
+        "The variance of βs is taken, which has β² already: it is that of the scores s.",
+        "4.4",
+        SLOPES,
     ),
 )

@@ -933,6 +933,14 @@ PRUNE = (
         "5.4",
         ("in another order",),
     ),
+    Mutant(
+        "all others",
+        lambda W_q, W_k, W_v, W_o, H, keep: _prune(_block, _block)(
+            W_q, W_k, W_v, W_o, H, [h for h in range(H) if h not in keep]),
+        "The heads of the list are taken out, and all others kept: it names those that stay.",
+        "5.4",
+        PRUNED,
+    ),
 )
 
 # 05.8
@@ -1033,7 +1041,7 @@ MEMORY = (
     Mutant(
         "rounded up",
         _fits(lambda memory, L, B, H, G, d_k, d_v, b: -(-memory // (L * B * G * (d_k + d_v) * b))),
-        "The number is rounded up: the last token does not fit.",
+        "The number is rounded up, or to the nearest: the last token does not fit.",
         "5.8",
         CACHE,
     ),
@@ -1437,5 +1445,21 @@ CHECKPOINTS = (
         "Keys and values are exchanged: the order is queries, keys, values.",
         "5.11",
         ("side by side", "by head", "apart", "more heads"),
+    ),
+    Mutant(
+        "heads stacked",
+        _converted(apart=lambda W, H: tuple(W.reshape(3, -1, W.shape[-1]))),
+        "The matrices of the heads are put below each other: they stand side by side, head h in the columns h d_k to "
+        "(h + 1) d_k.",
+        "5.3",
+        ("apart",),
+    ),
+    Mutant(
+        "every third row",
+        _converted(side=lambda W, H: tuple(W[i::3].T for i in range(3))),
+        "Every third row is taken: first come all rows of the queries, then those of the keys, then those of the "
+        "values.",
+        "5.3",
+        ("side by side",),
     ),
 )
