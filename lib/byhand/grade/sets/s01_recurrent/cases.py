@@ -117,7 +117,8 @@ def look_into(answer, inputs):
                                               for x in X])) and net.batch_first
     learns = all(p.requires_grad for p in net.parameters())
     bias = float(np.log(inputs["steps"] - 1))  # of the other gates: 0 if they are 0, 1 if they have this bias, else 2
-    others = [0 if g.abs().max() < 1e-6 else 1 if torch.allclose(g, g.new_tensor(bias)) else 2 for g in total[[0, 2, 3]]]
+    rest = total[[0, 2, 3]]
+    others = [0 if g.abs().max() < 1e-6 else 1 if torch.allclose(g, g.new_tensor(bias)) else 2 for g in rest]
     return total[1], np.array(others), np.array(other.shape), np.array(bool(same)), np.array(learns)
 
 

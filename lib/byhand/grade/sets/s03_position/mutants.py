@@ -702,6 +702,21 @@ DISTANCES = (
         "3.4",
         ("next door", "many clocks", "behind", "any"),
     ),
+    Mutant(
+        "a clock for each feature",
+        lambda delta, d, base: float((2 - 2 * np.cos(delta * base ** (-np.arange(d) / d))).sum()),
+        "There are d clocks here: a clock has two features, its sine and its cosine, so there are d/2.",
+        "3.3",
+        ("next door", "many clocks", "behind", "any"),
+    ),
+    Mutant(
+        "sines alone",
+        lambda delta, d, base: float((np.sin(delta * base ** (-2 * np.arange(d // 2) / d)) ** 2).sum()),
+        "This is how far the sines have moved from place 0: the cosines move too, and both together make it the same "
+        "from every place.",
+        "3.4",
+        ("next door", "many clocks", "behind", "any"),
+    ),
 )
 
 # 03.7
