@@ -40,11 +40,14 @@ def finish(question, inputs, result):
         if isinstance(array, str):
             return Result("structure", text=array)
     try:
-        with _errstate(all="ignore"):
+        with _errstate(all="ignore", over="raise", invalid="raise"):  # a nan would slip through a comparison
             measured = tuple(question.measure(inputs, result.arrays))
             return Result("ok", measured, result.changed, events=result.events)
     except WrongAnswer as error:
         return Result("structure", text=str(error))
+    except Exception as error:  # of numbers that nobody thought of, such as those near the end of their range
+        return Result("structure", text=f"what came back cannot be measured ({type(error).__name__}): are there very "
+                                        "large numbers in it, or numbers of another kind?")
 
 
 def judge(question, case, result, expected):
