@@ -8,9 +8,9 @@ import types
 
 
 def names_in(source):
-    """Every identifier of a source text: names, attributes and imported modules."""
+    """Every identifier of a source text, or of a tree: names, attributes and imported modules."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(source) if isinstance(source, str) else source):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 found.add(name)

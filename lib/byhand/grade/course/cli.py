@@ -19,7 +19,7 @@ from .apart import ALL, run_bundle, run_check, run_sample, run_selfcheck
 from .leaving import run_export, run_feedback, run_similar, run_status
 from .marking import run_collect, run_doctor, run_grade, run_override, run_regrade
 from .sandbox import SandboxError
-from .terminal import GOOD, STOP, STOPPED, UNSETTLED, USAGE, WRONG, trouble
+from .terminal import GOOD, STOP, STOPPED, UNSETTLED, USAGE, WRONG, say, trouble
 
 __all__ = ["GOOD", "UNSETTLED", "USAGE", "WRONG", "main"]
 
@@ -116,10 +116,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\nbyhand-grade: {STOP}", file=sys.stderr)
         return STOPPED
     except (OSError, sqlite3.DatabaseError) as error:
-        print(f"byhand-grade: {trouble(error, a.store)}", file=sys.stderr)
+        say(f"byhand-grade: {trouble(error, a.store)}", file=sys.stderr)
         return WRONG
     except (SandboxError, ValueError, ModuleNotFoundError) as error:
-        print(f"byhand-grade: {error}", file=sys.stderr)
+        say(f"byhand-grade: {error}", file=sys.stderr)
         return WRONG
 
 

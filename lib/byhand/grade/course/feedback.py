@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..headings import HEADINGS
 from .drawing import drawn
+from .inert import inert
 from .store import earned
 from .style import STYLE
 
@@ -26,8 +27,7 @@ ABSENT = {"missing": "no function of its name in the file", "not attempted": "st
 
 def said(text: str) -> str:
     """Text from anywhere as HTML: no markup, and no character that hides or turns round what stands beside it."""
-    return html.escape("".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co") else "\ufffd"
-                               for c in text))
+    return html.escape(inert(text))
 
 
 def address(book: str) -> str:

@@ -10,8 +10,6 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from .. import crash, limits, model, run
 from ..examine import Report, examine
 from ..forbid import forbidden
@@ -20,12 +18,13 @@ from ..run import Result
 from ..sets import questions_of, references_of
 from . import child, picture, sandbox, worker
 from .child import frames
+from .crossing import of_question
 from .hidden import discreet
-from .inputs import as_bytes, request
+from .inert import inert
+from .inputs import as_bytes, places_of, request
 from .modules import HOME, needed
 from .submission import Submission
 
-ARRAYS = set("?bBhHiIlLqQefdFD")  # kinds of numbers that may come back
 STUBS = ("check", "example", "hint", "selfcheck", "solution", "summary", "which_equation")
 
 
@@ -53,12 +52,12 @@ def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confi
     banned = {q.id: found for q in questions if q.name in written
               and (found := forbidden(submission.reached(q.name), q))}
     asked, parts = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
-    answers = _answers(set_id, submission, asked, parts, confine) if asked["questions"] else {}
+    answers = _apart(set_id, submission, asked, parts, confine) if asked["questions"] else {}
     found = {q.id: _graded(q, written, banned, answers.get(q.id), key, set_id) for q in questions}
     if lent := _leaning(questions, found, submission):
         names = {q.name for q in questions if q.id in lent}
         asked, parts = request(set_id, names, key, patience, lent)
-        answers = _answers(set_id, submission, asked, parts, confine)
+        answers = _apart(set_id, submission, asked, parts, confine)
         for q in questions:
             if q.id in lent:
                 again = _graded(q, written, {}, answers.get(q.id), key, set_id)
@@ -123,6 +122,18 @@ def _expected(set_id, question, key, case):
     return finish(question, inputs, result).arrays
 
 
+def _apart(set_id, submission, asked, parts, confine) -> dict:
+    """As `_answers`. Questions share a sandbox if they may use the same packages; one that is lent a right function has
+    one for itself, where no other answer can leave or find anything."""
+    known, groups, found = {q.id: q for q in questions_of(set_id)}, {}, {}
+    for question in asked["questions"]:
+        alone = question["id"] if question["lent"] else ""
+        groups.setdefault((alone, *question["without"], *known[question["id"]].library), []).append(question)
+    for listed in groups.values():
+        found |= _answers(set_id, submission, asked | {"questions": listed}, parts, confine)
+    return found
+
+
 def _answers(set_id, submission, asked, parts, confine) -> dict:
     """By question, its results by case, and two sentences: for the open cases, and the hidden ones, of which nothing
     came back.
@@ -155,9 +166,9 @@ def _ended(set_id, submission, asked, parts, confine) -> tuple:
     for head, data in frames(_once(set_id, submission, asked, parts, confine)):
         here = head.get("question"), head.get("hidden")
         if "failed" in head:
-            why = f"the sandbox has failed, {str(head['failed'])[:200]}"
+            why = f"the sandbox has failed, {inert(str(head['failed'])[:200])}"
         elif here in due and len(data) == 1:
-            ended[here], running = _of_question(known[here[0]], head, data[0]), None
+            ended[here], running = of_question(known[here[0]], head, data[0]), None
         elif here in due:
             running = here[0]
     return ended, running, why
@@ -174,58 +185,15 @@ def _once(set_id, submission, asked, parts, confine) -> bytes:
     """One sandbox for these questions: what it wrote."""
     torch = any(q["torch"] for q in asked["questions"])
     seconds = sum(2 * asked["load"] + q["seconds"] * (6 + len(q["cases"]) / 2) for q in asked["questions"])
-    most = sandbox.Limits(seconds=seconds + 30, data=(2 if torch else 1) << 30)
+    without = tuple(place for name in asked["questions"][0]["without"] for place in places_of(name))
+    most = sandbox.Limits(seconds=seconds + 30, data=(2 if torch else 1) << 30, without=without)
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         job = Path(folder) / "job"
-        _write_job(job, [name for q in questions_of(set_id) for name in q.library])
+        ids = {q["id"] for q in asked["questions"]}
+        _write_job(job, [name for q in questions_of(set_id) if q.id in ids for name in q.library])
         for question in asked["questions"]:  # an answer cannot know which case it meets
             random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
         return confine(job, most, as_bytes(asked | {"cells": submission.cells}, parts)).data
-
-
-def _of_question(question, head, data):
-    results, problems, loaded = {}, [], False
-    for inner, blobs in frames(data):
-        if inner.get("question") != question.id:
-            continue
-        if "loaded" in inner:
-            loaded, problems = bool(inner["loaded"]), [str(x)[:200] for x in inner.get("problems", [])][:5]
-        elif (result := _result(inner, blobs, question)) is not None:
-            results.setdefault(str(inner.get("case")), result)
-    why = {"late": "stopped: it took too long. Is there a loop that does not end?",
-           "too much": "stopped: more than 32 MB came back"}.get(head.get("end"))
-    why = why or ("the process ended in the middle of your function (was it sys.exit, or too much memory?)" if loaded
-                  else "; ".join(problems) or "the function is not there once the cells have run")
-    return results, why
-
-
-def _result(header, blobs, question) -> Result | None:
-    """A Result out of what came back, or None if it is none: each array by its dtype, shape and number of bytes."""
-    try:
-        arrays, waiting = [], list(blobs)
-        for x in header["arrays"]:
-            if "text" in x:
-                arrays.append(str(x["text"])[:500])
-                continue
-            dtype, shape = np.dtype(str(x["dtype"])), tuple(x["shape"])
-            blob = waiting.pop(0)
-            if dtype.char not in ARRAYS or len(shape) > 32 or any(type(n) is not int or n < 0 for n in shape):
-                return None
-            count = 1
-            for n in shape:
-                count *= n
-            if count * dtype.itemsize != len(blob):
-                return None
-            arrays.append(np.frombuffer(blob, dtype).reshape(shape).copy())
-        kind = str(header["kind"])
-        if kind not in ("ok", "not attempted", "nothing", "late", "error", "structure"):
-            return None
-        if kind == "ok" and len(arrays) != len(question.returns):
-            return None
-        return Result(kind, tuple(arrays), tuple(str(x)[:80] for x in header["changed"]), str(header["text"])[:2000],
-                      tuple(str(x)[:80] for x in header["events"]))
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-        return None
 
 
 def _write_job(job: Path, library=()) -> None:

@@ -1,11 +1,14 @@
 """What goes into the sandbox for a question: inputs as data, or the code that makes them where they hold functions."""
 
 import ast
-import importlib
+import functools
+import importlib.util
 import inspect
 import json
 import math
+import os
 import struct
+import sys
 
 import numpy as np
 
@@ -59,10 +62,26 @@ def request(set_id: str, names, key: bytes, patience: float = 1.0, lent=None) ->
                 cases.append(about | {"make": made, "seed": str(seed_of(key, question, case))})
         asked.append({"id": question.id, "name": question.name, "returns": question.returns, "torch": question.torch,
                       "seconds": patience * question.seconds, "late": question.late, "drive": drive,
-                      "source": text.reached(roots),
+                      "source": text.reached(roots), "without": without(question),
                       "lent": right_functions(set_id, (lent or {}).get(question.id, ()), question.name),
                       "cases": cases})
     return {"questions": asked, "load": patience * LOAD}, parts
+
+
+def without(question) -> list[str]:
+    """The packages that an answer may not use, of those that are installed here. byhand is none of them: what a job
+    has of it is what answers may use."""
+    return [name for name in question.forbid if name not in ("numpy", "byhand") and places_of(name)]
+
+
+@functools.cache
+def places_of(package: str) -> tuple[str, ...]:
+    """Where an installed package lies, its folder or its file; a name that is none has no place."""
+    found = importlib.util.find_spec(package) if package not in sys.stdlib_module_names else None
+    if found is None:
+        return ()
+    listed = found.submodule_search_locations or [found.origin or ""]
+    return tuple(os.path.realpath(place) for place in listed if os.path.exists(place))
 
 
 def as_bytes(asked: dict, parts) -> bytes:

@@ -22,6 +22,7 @@ from . import keeper, syscalls
 
 MEGABYTE = 1 << 20
 OWN = Path(__file__).resolve().parents[1]  # byhand/grade: questions and known mistakes, nothing for a submission
+LIBRARY = OWN.parent  # what of it answers may use comes with the job
 NOBODY, USERS = 61234, 4000  # users that own nothing; as root a sandbox becomes one of them that no other one is
 NO_RIGHTS = ("--inh-caps=-all", "--bounding-set=-all", "--no-new-privs")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -40,6 +41,7 @@ class Limits:
     file: int = 16 * MEGABYTE  # bytes of one file
     scratch: int = 32 * MEGABYTE  # bytes of /tmp
     result: int = 64 * MEGABYTE  # bytes that come back
+    without: tuple[str, ...] = ()  # folders and files, of packages that its answers may not use: they are not there
 
 
 @dataclass(frozen=True)
@@ -97,14 +99,16 @@ def _locked(folder: Path) -> Locked | None:
 def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None, calls: int | None = None) -> list[str]:
     """bwrap … python /job/worker.py, for root as `user`, or for anybody; `job` is mounted as /job, only to be read.
 
-    `calls` is the number of a file with a filter of system calls.
+    `calls` is the number of a file with a filter of system calls. The limits are bwrap's own too, for its process in
+    there is one that an ordinary user's submission could write into.
     """
     bwrap, prlimit = shutil.which("bwrap"), shutil.which("prlimit")
     if not bwrap or not prlimit:
         raise SandboxError(f"no {'bwrap' if not bwrap else 'prlimit'} on this machine: "
                            "install the package bubblewrap (Debian, Ubuntu, Fedora)")
     root = user is not None
-    line = [bwrap, *([] if root else ["--unshare-user", "--disable-userns"]), "--unshare-ipc", "--unshare-pid",
+    line = [*limited(limits)[:1], *limited(limits)[2:], bwrap,
+            *([] if root else ["--unshare-user", "--disable-userns"]), "--unshare-ipc", "--unshare-pid",
             "--unshare-net", "--unshare-uts", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if root:  # a user in a namespace would still be root to the kernel: limits and file rights would not hold
         line += [word for name in ("SETUID", "SETGID", "SETPCAP") for word in ("--cap-add", f"CAP_{name}")]
@@ -121,8 +125,10 @@ def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None, 
                 made.add(parent)
                 line += ["--perms", "0755", "--dir", str(parent)]
         line += ["--ro-bind", folder, folder]
-        if OWN.is_relative_to(folder):  # the course installed beside NumPy
-            line += ["--perms", "0000", "--tmpfs", str(OWN), "--remount-ro", str(OWN)]
+    for place in (str(LIBRARY), *limits.without):
+        if any(Path(place).is_relative_to(folder) for folder in ("/usr", *python_folders())):  # else it is not there
+            line += (["--perms", "0000", "--tmpfs", place, "--remount-ro", place] if Path(place).is_dir() else
+                     ["--ro-bind", "/dev/null", place])
     line += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev",
              "--size", str(MEGABYTE), "--perms", "1777", "--tmpfs", "/dev/shm",
              "--ro-bind", str(job), "/job", "--remount-ro", "/", "--chdir", "/tmp", "--clearenv"]
@@ -130,7 +136,7 @@ def command(job: Path, pipe: int, given: int, limits: Limits, user: int | None, 
     line += [word for name, value in settings.items() for word in ("--setenv", name, value)]
     line += ["--"]
     line += without_rights(user) if root else []
-    line += limited(limits)  # inside, because outside --nproc would count all processes of this user
+    line += limited(limits)  # again inside: --nproc, which outside would count all processes of this user
     return [*line, sys.executable, "-I", "/job/worker.py"]
 
 
@@ -205,7 +211,7 @@ def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None,
     with errors:
         errors.seek(0)
         said = errors.read(4000).decode(errors="replace")
-    if said.startswith(("bwrap:", "setpriv:", "prlimit:", "keeper:")):
+    if not parts and said.startswith(("bwrap:", "setpriv:", "prlimit:", "keeper:")):  # later it may be the answer's
         raise SandboxError(f"the sandbox cannot be made here: {said.splitlines()[0]}")
     return Ran(b"".join(parts), end, code, time.monotonic() - begun)
 

@@ -6,6 +6,7 @@ import sqlite3
 
 from ..sets import SETS, questions_of
 from .collect import names_of
+from .inert import inert
 from .store import Store
 
 GOOD, WRONG, UNSETTLED, USAGE, STOPPED = 0, 1, 2, 64, 130  # exit codes
@@ -14,9 +15,10 @@ LITTLE = 1 << 20  # bytes: a disk with less is full
 TITLES = {set_id: f"Exercises {int(set_id)}" for set_id in SETS}
 
 
-def say(*lines) -> None:
+def say(*lines, file=None) -> None:
+    """Lines that may hold what a submission says, or what its file is called."""
     if lines:
-        print(*lines, sep="\n")
+        print(*map(inert, lines), sep="\n", file=file)
 
 
 def gradebook(a) -> Store:
