@@ -8,7 +8,8 @@ import secrets
 import signal
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from byhand.io.files import write_whole
 from ..sets import SETS
 from . import doctor, isolation
 from .grading import Graded, grade
+from .inert import inert
 from .modules import revision
+from .sandbox import SandboxError
 from .submission import read
 
 
@@ -44,14 +47,20 @@ def one(path: str, set_id: str, key: bytes, patience: float = 1.0, way: str = "s
         ) -> tuple[str, str, float, tuple[Graded, ...]]:
     """Status, note, seconds and results of one submission; an error of ours is a status too, never a zero."""
     begun = time.monotonic()
-    submission = read(path)
-    if submission.status == "unreadable":
-        return "unreadable", submission.notes[0], time.monotonic() - begun, ()
+
+    def came(status, note, graded=()):
+        return status, inert(note), time.monotonic() - begun, graded
+
     try:
+        submission = read(path)
+        if submission.status == "unreadable":
+            return came("unreadable", submission.notes[0])
         graded = grade(submission, set_id, key, isolation.WAYS[way], patience)
-    except OSError as error:  # the disk, or the memory, of this machine
-        return "error", f"{type(error).__name__}: {error}", time.monotonic() - begun, ()
-    return "graded", "\n".join(submission.notes), time.monotonic() - begun, graded
+        return came("graded", "\n".join(submission.notes), graded)
+    except SandboxError:
+        raise
+    except Exception as error:  # of this machine, or of the grader: whatever it is, the rest of the class goes on
+        return came("error", f"{type(error).__name__}: {error}"[:1000])
 
 
 def run(store, set_id: str, course: bytes, number: int, jobs: int = 1, patience: float = 1.0, way: str = "sandbox",
@@ -87,13 +96,27 @@ def quiet() -> None:
 
 
 def graded_here(asked, jobs: int):
-    """What `one` gives for each of these, as they are done, with its place among them."""
-    with ProcessPoolExecutor(jobs, get_context("spawn"), quiet) as pool:
-        places = {pool.submit(one, *what): i for i, what in enumerate(asked)}
+    """What `one` gives for each of these, as they are done, with its place among them.
+
+    A process that dies takes no other submission along: each that was under way is tried again alone, and if its
+    process dies again, that is an error of this one.
+    """
+    waiting, again = list(range(len(asked)))[::-1], []
+    while waiting or again:
+        queue, most = (waiting, jobs) if waiting else ([again.pop()], 1)
+        running = {}
         try:
-            for done in as_completed(places):
-                yield places[done], done.result()
-        except BaseException:
-            for waits in places:
-                waits.cancel()
-            raise
+            with ProcessPoolExecutor(most, get_context("spawn"), quiet) as pool:
+                while queue or running:
+                    while queue and len(running) < most:
+                        running[pool.submit(one, *asked[queue[-1]])] = queue[-1]
+                        queue.pop()
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        came = done.result()
+                        yield running.pop(done), came
+        except BrokenProcessPool:
+            if queue is waiting:
+                again += running.values()
+            else:
+                for place in running.values():
+                    yield place, ("error", "the process that graded it was killed; is the memory short?", 0.0, ())

@@ -8,11 +8,13 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .inert import inert
 from .submission import LARGEST, parsed
 
-MOODLE = re.compile(r"^(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_file_?/?")  # Moodle: Ann Example_1234_assignsub…
+MOODLE = re.compile(  # Moodle: Ann Example_1234_assignsub…, a folder, or before the name that a student has given
+    r"^(?:[^/]+_(?P<id>\d+)_assignsubmission_file_?/|[^/]+?_(?P<flat>\d+)_assignsubmission_file_?(?=[^/]+$))")
 CANVAS = re.compile(  # Canvas: exampleann_1234_5678_lab.ipynb
-    r"^(?P<name>[a-z0-9-]+?)_(?P<late>LATE_)?(?P<id>\d+)_(?P<file>\d+)_")
+    r"^(?P<name>[a-z0-9-]+?)_(?P<late>LATE_)?(?P<id>\d+)_(?P<file>\d{1,18})_")
 SUFFIXES = (".ipynb", ".py")
 
 
@@ -77,9 +79,10 @@ def collect(store, source: str | Path, roster=()) -> Collected:
     """
     found, source = Collected(), Path(source)
     names = {_plain(name): name for name in roster}
-    last, unreadable = {}, {}
-    for name, data in (_of_zip if source.suffix == ".zip" else _of_folder)(source, found):
-        student = _student(name)
+    last, unreadable, files = {}, {}, _of_zip if source.suffix == ".zip" else _of_folder
+    alone = len({name.rpartition("/")[0] for name, _ in files(source, Collected())}) == 1
+    for name, data in files(source, found):
+        student = _student(name, alone or "/" not in name)
         if names:
             if _plain(student) not in names:
                 found.strangers.append(student)
@@ -116,11 +119,13 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def _student(name: str) -> str:
+def _student(name: str, alone: bool) -> str:
+    """Whose file this is. Where there are several folders, one is a student's: a name as Canvas gives it, in there, is
+    one that this student has given."""
     if moodle := MOODLE.match(name):
-        return moodle["id"]
+        return moodle["id"] or moodle["flat"]
     last = name.rsplit("/", 1)[-1]
-    if canvas := CANVAS.match(last):
+    if alone and (canvas := CANVAS.match(last)):
         return canvas["id"]
     return name.split("/")[-2] if "/" in name else Path(last).stem
 
@@ -132,8 +137,13 @@ def _of_folder(source, found):
         if path.is_symlink():
             found.refused.append(f"{name}: a link")
         elif path.is_file() and path.suffix in SUFFIXES and ".ipynb_checkpoints" not in path.parts:
-            with path.open("rb") as file:
-                yield name, file.read(LARGEST + 1)
+            if _named(name, found):
+                try:
+                    data = _read(path.open("rb"))
+                except OSError as error:
+                    found.refused.append(f"{name}: {error.strerror}")
+                else:
+                    yield name, data
 
 
 def _of_zip(source, found):
@@ -148,8 +158,24 @@ def _of_zip(source, found):
             if stat.S_ISLNK(info.external_attr >> 16):
                 found.refused.append(f"{info.filename}: a link")
                 continue
-            try:
-                with archive.open(info) as file:  # no more is unpacked than may be read
-                    yield info.filename, file.read(LARGEST + 1)
-            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
-                found.refused.append(f"{info.filename}: {error}")
+            if _named(info.filename, found):
+                try:
+                    data = _read(archive.open(info))
+                except Exception as error:  # BadZipFile, RuntimeError, zlib.error, …: one that is damaged, of a class
+                    found.refused.append(f"{info.filename}: {error}")
+                else:
+                    yield info.filename, data
+
+
+def _read(file) -> bytes:
+    """No more is unpacked than may be read."""
+    with file:
+        return file.read(LARGEST + 1)
+
+
+def _named(name, found) -> bool:
+    """Has it a name that can be written down in one line?  If not, it is refused."""
+    if fine := inert(name) == name and not set(name) & set("\n\t"):
+        return fine
+    found.refused.append(f"{ascii(name)}: a name with letters that no page can show; name the file anew")
+    return False

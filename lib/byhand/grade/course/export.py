@@ -4,9 +4,12 @@ import csv
 import hashlib
 import io
 import json
+import re
 
+from .inert import inert
 from .store import earned
 
+FORMULA = re.compile(r"(^|;)(?=\s*[-=+@＝＋－＠])")  # at the beginning of a field, also where fields end with ;
 FORMATS = ("csv", "canvas", "moodle", "gradescope")
 OPEN = ("waiting", "error")  # what must be settled before grades leave
 
@@ -23,8 +26,7 @@ def table(rows, points, questions, title: str, kind: str, names=None) -> str:
         return "" if x is None else f"{x:g}"
 
     def safe(text):  # a spreadsheet would take it for a formula
-        text = " ".join(text.split())
-        return f"'{text}" if text.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text
+        return FORMULA.sub(r"\1'", " ".join(inert(text).split()))
 
     of, names = {}, names or {}
     for p in points:
@@ -47,7 +49,7 @@ def table(rows, points, questions, title: str, kind: str, names=None) -> str:
             write.writerow([name or student, row.student if row.student.isdigit() else "", "", student, "", got])
         elif kind == "moodle":
             note = safe(row.note) if row.tier in ("", "sandbox") else f"[{row.tier}] {safe(row.note)}".strip()
-            write.writerow([f"Participant {row.student}", name, student, row.status, got, most, "", note])
+            write.writerow([safe(f"Participant {row.student}"), name, student, row.status, got, most, "", note])
         else:
             mine = of.get(row.student, {}) if row.points is not None else {}
             write.writerow([student, *([name] if called else []), row.status, got, most,

@@ -74,9 +74,12 @@ def _share(a, b, weight) -> float:
 def pieces(text: str) -> frozenset[str]:
     """Statements and larger expressions of a function or of a whole source, each as a form of its own."""
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        return frozenset(_pieces(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):  # no Python, or an expression deeper than anybody writes
         return frozenset()
+
+
+def _pieces(tree) -> set[str]:
     found = set()
     for function in tree.body:
         if isinstance(function, ast.FunctionDef | ast.ClassDef) and size(function) >= SHORT:
@@ -87,7 +90,7 @@ def pieces(text: str) -> frozenset[str]:
                     elif isinstance(node, ast.For | ast.While | ast.If | ast.With):
                         head = node.test if isinstance(node, ast.While | ast.If) else getattr(node, "iter", None)
                         found |= {f"{type(node).__name__} {_piece(head)}"} if head is not None else set()
-    return frozenset(found)
+    return found
 
 
 def _piece(node) -> str:

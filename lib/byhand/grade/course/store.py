@@ -128,7 +128,7 @@ class Store:
         folder.mkdir(exist_ok=True)
         path = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}.sqlite"
         self.db.execute("VACUUM INTO ?", (str(path),))
-        for old in sorted(folder.glob("*.sqlite"))[:-10]:
+        for old in sorted(set(folder.glob("*.sqlite")) - {path})[:-9]:  # this one stays, whatever the clock has done
             old.unlink()
         return path
 
