@@ -21,6 +21,7 @@ from typing import NamedTuple
 from unittest import mock
 
 from byhand.grade.course import grading, submission, syscalls
+from byhand.grade.course.inert import inert
 
 REFUSED = "ot permitted" if syscalls.program() else ""  # by the filter of system calls, where there is one
 MARK = "/tmp/hostile-scratch"  # stands for a folder outside the sandbox, made for each attack, open to everybody
@@ -84,6 +85,33 @@ def attack(name, kind, *cells, due=FULL, says="", **extra):
     return Attack(name, kind, notebook(*cells, **extra), dict(due), says)
 
 
+TORCH_A = '''
+def attention(Q, K, V, mask=None):
+    q, k, v = (made(x) for x in (Q, K, V))
+    S = q @ k.mT / q.shape[-1] ** 0.5
+    S = S if mask is None else chosen(made(np.broadcast_to(mask, S.shape).copy()), S, -np.inf)
+    w = normed(S, -1)
+    w = chosen(w == w, w, 0.0)
+    return (w @ v).numpy(), w.numpy()
+'''
+SCIPY_A = '''
+def right(Q, K, V, mask=None):
+    S = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    W = np.nan_to_num(normed(S if mask is None else np.where(np.broadcast_to(mask, S.shape), S, -np.inf), -1))
+    return W @ V, W
+'''
+MINE = "made, chosen, normed = T.tensor, T.where, T.softmax\n"
+WRITES = """import sys, os, json, struct
+f = sys._getframe()
+while f.f_code.co_name != 'answered':
+    f = f.f_back
+write = f.f_locals['write']
+for place, case, _ in f.f_locals['ready']:
+    h = {'question': '04.1', 'case': case, 'place': place, 'kind': 'ok', 'text': '', 'changed': [], 'events': [], 'arrays': [{'dtype': '<f8', 'shape': []}] * 2, 'sizes': [8, 8]}
+    h = json.dumps(h | FORGED).encode()
+    write(struct.pack('>I', len(h)) + h + bytes(16))
+os._exit(0)"""  # in the place of the child's own frames
+
 IN_A = [  # what the first answer does before it computes anything; it loses its own points at most
     ("a loop for ever", "loop", "while True:\n    pass", "stopped"),
     ("a loop that swallows every exception", "loop", "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass", "FAIL"),
@@ -127,6 +155,11 @@ IN_A = [  # what the first answer does before it computes anything; it loses its
         ("a key left in the kernel for the next submission", "libc.syscall({'x86_64': 248, 'aarch64': 217}[__import__('os').uname().machine], b'user', b'answers', b'42', 2, -4)"),
         ("a namespace of its own", "libc.syscall({'x86_64': 56, 'aarch64': 220}[__import__('os').uname().machine], 0x10000011, 0, 0, 0, 0) or __import__('os')._exit(0)"),
     )),
+    ("a dtype that is no Python", "forgery", WRITES.replace("FORGED", "{'arrays': [{'dtype': '(,)f8', 'shape': []}] * 2}"), "FAIL"),
+    ("a million letters for an input's name", "output", WRITES.replace("FORGED", "{'kind': 'error', 'changed': 'x' * 10**6}"), "FAIL"),
+    ("a report that is forged in a message", "forgery", WRITES.replace("FORGED", "{'kind': 'error', 'text': 'x\\n  ok    values\\x1b[2J\\u202e\\ud800'}"), "FAIL"),
+    ("half of a character in a message", "accident", "raise ValueError('\\ud800\\x1b[2J')", "ValueError"),
+    ("thirty axes of length one", "loop", "return np.ones((1,) * 28 + (len(Q), V.shape[-1])), np.ones(2)", "FAIL"),
     ("links to files outside", "harm", f"import os\nfor path in ('{MARK}/keep', '/proc/1/root{MARK}/keep'):\n    os.symlink(path, 'link')\n    try:\n        open('link', 'a').write('x')\n    except OSError:\n        os.remove('link')\nraise RuntimeError('nothing left')", "nothing left"),
     ("too slow", "loop", "import time\nuntil = time.monotonic() + 60\nwhile time.monotonic() < until:\n    np.ones(1000).sum()", "stopped"),
     ("the worker's limits lowered", "processes", "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_NPROC, (0, 0))\nreturn np.zeros(2), np.zeros(2)", REFUSED),
@@ -167,6 +200,19 @@ ATTACKS = [
     attack("an input changed in place", "accident", HEAD, A, "\ndef softmax_vjp(dA, A):\n    dA -= (A * dA).sum(axis=-1, keepdims=True)\n    dA *= A\n    return dA\n", C, due=without("04.2"), says="in place"),
     attack("nothing attempted", "accident", HEAD, "def attention(Q, K, V, mask=None):\n    ...\n", "def softmax_vjp(dA, A):\n    return None\n", "def related_score(d_k, rho, fourth):\n    pass\n", due=dict.fromkeys(FULL, 0), says="not attempted"),
     attack("torch for NumPy", "forgery", HEAD, "import torch as np2", "\ndef attention(Q, K, V, mask=None):\n    q, k, v = (np2.tensor(x) for x in (Q, K, V))\n    w = np2.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)\n    return (w @ v).numpy(), w.numpy()\n", B, C, due=without("04.1"), says="torch"),
+    attack("torch, its name put together", "forgery", HEAD, "T = __import__('to' + 'rch')\n", MINE, TORCH_A, B, C, due=without("04.1"), says="FAIL"),
+    attack("torch, its name put together in the answer", "forgery", HEAD, body(TORCH_A, "import importlib\nT = importlib.import_module('to' + 'rch')\n" + MINE), B, C, due=without("04.1"), says="torch"),
+    attack("SciPy, its sign taken down", "harm", HEAD, SCIPY_A.replace("right", "attention").replace("    S =", "    import sys, importlib\n    sys.modules.pop('sci' + 'py', 0)\n    normed = importlib.import_module('sci' + 'py.special').softmax\n    S =", 1), B, C, due=without("04.1"), says="FAIL"),
+    attack("torch by names of the notebook", "forgery", HEAD, "import torch as T\n", MINE, TORCH_A, B, C, due=without("04.1"), says="uses torch"),
+    attack("an answer bound anew", "forgery", HEAD, A, "import scipy.special\nnormed = scipy.special.softmax\n", SCIPY_A, "attention = right", B, C, due=without("04.1"), says="uses scipy"),
+    attack("an answer in another's clothes", "forgery", HEAD, "from scipy.special import softmax as normed\n", SCIPY_A, "def dressed(f):\n    return right\n", "@dressed\ndef attention(Q, K, V, mask=None):\n    return Q, K\n", B, C, due=without("04.1"), says="uses scipy"),
+    attack("torch for scratch, with names that an answer has too", "accident", HEAD, "import torch\nE = S = W = torch.ones(3)\n", A, B, C),
+    attack("an answer that was torch's before", "accident", HEAD, "import torch\nattention = torch.softmax\n", A, B, C),
+    attack("remarks that ask", "accident", HEAD, A.replace("return W @ V, W", "O = W @ V  # do the rows of W sum to one?\n    return O, W"), B, C),
+    attack("a line that begins with a percent sign", "accident", HEAD, "%matplotlib inline" + A.replace("return W @ V, W", "n = (len(Q)\n         % 3)\n    return W @ V, W"), B, C),
+    attack("a line of blanks", "loop", HEAD, A, B, C, " " * 200_000 + "x"),
+    attack("three thousand functions", "loop", HEAD, "".join(f"def f{i}(): 0\n" for i in range(3000)), A, B, C),
+    Attack("more code than anybody writes", "memory", notebook(HEAD, A, B, C, "a\n" * 200_000), {}, "letters of code"),
     attack("ids and metadata lost, an unknown kernel", "accident", HEAD, A, B, C, metadata={"kernelspec": {"name": "no-such"}}, nbformat_minor=0),
     attack("a helper in another cell", "accident", HEAD, "def rowsum(x):\n    return x.sum(axis=-1, keepdims=True)\n", A, "\ndef softmax_vjp(dA, A):\n    return A * (dA - rowsum(A * dA))\n", C),
     attack("a helper that is broken", "accident", HEAD, "def rowsum(x:\n    return x\n", A, "\ndef softmax_vjp(dA, A):\n    return A * (dA - rowsum(A * dA))\n", C, due=without("04.2"), says="rowsum"),
@@ -208,11 +254,13 @@ def told(attack, folder, grade=graded_of) -> dict:
             time.sleep(0.05)
         whole = [p.name for p in mark.iterdir()] == ["keep"] and (mark / "keep").read_text() == "a file of the course"
     harm = [*(["files changed"] if not whole else []), *([f"{len(left)} processes left"] if left else [])]
+    text = "\n".join([*found.notes, *(g.text for g in mine)])
+    harm += ["a text that no page can hold"] if inert(text) != text or len(text) > 50_000 else []
     lost = next((g.text for g in mine if g.points < g.max_points), "\n".join(found.notes))
     said = next((x.strip() for x in lost.splitlines()[1:] if x.strip() and "FAIL" not in x), lost.strip())
     return {"name": attack.name, "due": sum(attack.due.values()) if graded else "none", "seconds": seconds,
             "given": sum(g.points for g in mine) if graded else "none", "harm": ", ".join(harm) or "none",
-            "text": "\n".join([*found.notes, *(g.text for g in mine)]),
+            "text": text,
             "right": {g.question: g.points for g in mine} == (attack.due if graded else {}) and not harm, "says": said}
 
 

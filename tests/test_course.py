@@ -17,7 +17,19 @@ from pathlib import Path
 
 import hostile
 import pytest
-from byhand.grade.course import batch, cli, doctor, export, feedback, grading, inputs, sandbox, submission, syscalls
+from byhand.grade.course import (
+    batch,
+    cli,
+    crossing,
+    doctor,
+    export,
+    feedback,
+    grading,
+    inputs,
+    sandbox,
+    submission,
+    syscalls,
+)
 from byhand.grade.course.collect import collect
 from byhand.grade.course.store import Store
 from byhand.grade.model import make_inputs
@@ -313,12 +325,12 @@ def test_what_is_no_frame_ends_the_reading(name):
 def test_an_array_that_lies_is_none():
     question = questions_of("04")[1]
     right = {"kind": "ok", "text": "", "changed": [], "events": [], "arrays": [{"dtype": "<f8", "shape": [2]}]}
-    assert grading._result(right, [bytes(16)], question).arrays[0].tolist() == [0, 0]
+    assert crossing.read(right, [bytes(16)], question).arrays[0].tolist() == [0, 0]
     for dtype, shape, size in (("<f8", [3], 16), ("<f8", [-2, -1], 16), ("O", [2], 16), ("<f8", [10**12, 10**12], 16),
                                ("<U4", [1], 16), ("<f8", [2.5], 16), ("V16", [1], 16), ("<M8[s]", [2], 16), ("f8", "no", 16)):
-        assert grading._result(right | {"arrays": [{"dtype": dtype, "shape": shape}]}, [bytes(size)], question) is None, dtype
+        assert crossing.read(right | {"arrays": [{"dtype": dtype, "shape": shape}]}, [bytes(size)], question) is None, dtype
     for wrong in ({"kind": "full marks"}, {"arrays": []}, {"arrays": 3}, {"kind": None}):
-        assert grading._result(right | wrong, [bytes(16)], question) is None
+        assert crossing.read(right | wrong, [bytes(16)], question) is None
 
 
 @confined
