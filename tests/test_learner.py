@@ -988,3 +988,36 @@ def test_records_are_taken_from_another_process(monkeypatch):
     memory.take(kept | {"04.2": [None, "", 3, 0]})
     assert memory.recall()["04.1"][:1] + memory.recall()["04.1"][2:] == (2, 1, 2)
     assert memory.recall()["04.2"] == memory.Record(hints=3)
+
+
+# ---------------------------------------------------------------- the learner's own draws
+
+
+def reseeds(answer, inputs):
+    import torch
+
+    torch.manual_seed(0)
+    return call_of_09_10(answer, inputs)
+
+
+def call_of_09_10(answer, inputs):
+    from byhand.grade.sets.s09_block.cases import call_module
+
+    return call_module(answer, inputs)
+
+
+def test_a_module_is_used_without_a_draw_from_the_global_generator():
+    """Set 9 seeds torch for the dropout of the answer; what the learner draws afterwards must not follow from it."""
+    torch = pytest.importorskip("torch")
+    question = next(q for q in questions_of("09") if q.id == "09.10")
+    inputs = {name: torch.as_tensor(x) if hasattr(x, "shape") else x
+              for name, x in make_inputs(question, question.cases[0]).items()}
+
+    def leaves_the_state(call):
+        torch.manual_seed(5)
+        before = torch.get_rng_state()
+        call(references_of("09")["make_gated_layer"], inputs)
+        assert torch.equal(before, torch.get_rng_state())
+
+    leaves_the_state(call_of_09_10)
+    assert mistakes(leaves_the_state, reseeds)
