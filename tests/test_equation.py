@@ -7,6 +7,7 @@ import linecache
 import re
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -478,6 +479,24 @@ def final_values(self, theirs, mine):
     """Compare only the last value of each variable."""
     end = {s.symbol: s for s in mine}
     return {id(s): end[s.symbol] for s in theirs if s.symbol in end}
+
+
+def names_at(function, **local):
+    """Names that the frame of a function would be seen with, had it these values."""
+    frame = SimpleNamespace(f_code=function.__code__, f_locals=local)
+    return [name for name, _ in trace._Frame._leaves(frame)]
+
+
+def test_a_name_of_a_comprehension_is_none_of_the_function(monkeypatch):
+    """From Python 3.12 on a frame shows the variables of a comprehension while it runs."""
+    def shown(X, g):
+        total = {k: sum(v * g for g in X) for k, v in {"a": X[0]}.items()}
+        j = [last := x for x in X][0]
+        return total, j, last
+
+    assert names_at(shown, X=1.0, g=2.0, j=3.0, last=4.0, k=5.0, v=6.0, x=7.0) == ["X", "g", "j", "last"]
+    monkeypatch.setattr(trace, "comprehended", lambda code: frozenset())  # as it was
+    assert names_at(shown, X=1.0, k=5.0) == ["X", "k"]
 
 
 WRONG = {

@@ -124,12 +124,16 @@ def test_a_gradebook_that_another_program_holds(desk, capsys, monkeypatch):
     assert do(capsys, "status", "04")[0] == 0
 
 
-def test_a_damaged_gradebook(desk, capsys):
+def test_a_damaged_gradebook(desk, capsys, monkeypatch):
     with Store(desk / "grades" / "04") as kept:
         copy = kept.backup()
     path = desk / "grades" / "04" / "store.sqlite"
     path.write_bytes(b"damaged" * 1000)
+    opened = []
+    monkeypatch.setattr(store.sqlite3, "connect", lambda *a, real=sqlite3.connect, **k: opened.append(real(*a, **k)) or opened[-1])
     code, said = do(capsys, "status", "04")
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):  # it does not wait for a garbage collector
+        opened[0].execute("SELECT 1")
     assert code == cli.WRONG and "damaged (file is not a database)" in said and "put the newest in the place of store.sqlite" in said
     path.write_bytes(copy.read_bytes())  # as it says
     assert do(capsys, "status", "04")[0] == 0

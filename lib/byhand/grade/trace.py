@@ -70,16 +70,21 @@ def library() -> dict[str, Callable]:
     return found
 
 
+def _parsed(code: CodeType) -> tuple[list[str], ast.FunctionDef | None]:
+    """The lines of a function and what they say; None where its text is not to be had."""
+    try:
+        lines = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1:])
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (IndexError, SyntaxError):
+        return [], None
+    return lines, next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
+
+
 @functools.cache
 def statements(code: CodeType) -> dict[int, Statement]:
     """The statement on each line of a function; nothing where its text is not to be had."""
-    try:
-        start = code.co_firstlineno
-        lines = inspect.getblock(linecache.getlines(code.co_filename)[start - 1:])
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (IndexError, SyntaxError):
-        return {}
-    function = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)), None)
+    lines, function = _parsed(code)
+    start = code.co_firstlineno
     found: dict[int, Statement] = {}
     for node in _simple(function.body) if function else ():
         text = " ".join(lines[node.lineno - 1:node.end_lineno])
@@ -94,6 +99,17 @@ def statements(code: CodeType) -> dict[int, Statement]:
         statement = Statement(at.start, at.stop - 1, tuple(_targets(node)), tags, branch, hop)
         found |= dict.fromkeys(range(at.start, at.stop), statement)
     return found
+
+
+@functools.cache
+def comprehended(code: CodeType) -> frozenset[str]:
+    """Names that only comprehensions bind: from Python 3.12 on the frame of the function shows them while one runs."""
+    function = _parsed(code)[1]
+    nodes = list(ast.walk(function)) if function else []
+    targets = [n for c in nodes if isinstance(c, ast.comprehension) for n in ast.walk(c.target)]
+    inner = {n for n in targets if isinstance(n, ast.Name)}
+    others = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in inner}
+    return frozenset({n.id for n in inner} - others - {n.arg for n in nodes if isinstance(n, ast.arg)})
 
 
 def _simple(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -211,7 +227,9 @@ class _Frame:
 
     @staticmethod
     def _leaves(frame: FrameType) -> list[tuple[str, Any]]:
-        return [pair for name, x in frame.f_locals.items() for pair in leaves(name, x) if is_number(pair[1])]
+        inner = comprehended(frame.f_code)
+        return [pair for name, x in frame.f_locals.items() if name not in inner
+                for pair in leaves(name, x) if is_number(pair[1])]
 
 
 def _chosen(statement: Statement, frame: FrameType) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ def clip_by_global_norm(grads: dict, max_norm: Positive | None) -> tuple[dict, f
     same_trees("clip_by_global_norm", grads=grads)
     leaves = flatten(grads).values()
     unit = 2.0 ** (math.frexp(max((float(np.abs(g).max()) for g in leaves if g.size), default=0.0))[1] - 1)
-    size = math.sqrt(sum(float(np.square(g / unit, dtype=np.float64).sum()) for g in leaves))
+    size = math.sqrt(math.fsum(float(np.square(g / unit, dtype=np.float64).sum()) for g in leaves))
     norm = unit * size
     if max_norm is None or norm <= max_norm:
         return grads, norm

@@ -58,6 +58,7 @@ CREATE VIEW IF NOT EXISTS points AS
 PATIENCE = 60.0  # seconds to wait for another program that writes into it
 LASTING = ("submission", "handed", "round", "applied", "attempt", "revised", "overruled", "result",
            "override", "picture", "lent")
+STAY = "CREATE TRIGGER IF NOT EXISTS {0}_{1} BEFORE {1} ON {0} BEGIN SELECT RAISE(ABORT,'rows are only ever added');END"
 
 
 class Row(NamedTuple):
@@ -89,20 +90,19 @@ class Store:
     def __enter__(self) -> "Store":
         (self.folder / "inbox").mkdir(parents=True, exist_ok=True)
         self.db = sqlite3.connect(self.folder / "store.sqlite", timeout=PATIENCE, isolation_level=None)
-        self.db.row_factory = sqlite3.Row
-        for line in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
-            self.db.execute(line)
-        with self.whole():
-            for statement in TABLES.split(";\n"):
-                self.db.execute(statement)
-            for table in LASTING:
-                for what in ("UPDATE", "DELETE"):
-                    self.db.execute(
-                        f"CREATE TRIGGER IF NOT EXISTS {table}_{what.lower()} BEFORE {what} ON {table} "
-                        "BEGIN SELECT RAISE(ABORT, 'rows are only ever added'); END")
-            if not self.db.execute("SELECT 1 FROM round").fetchone():
-                self.db.execute("INSERT INTO round VALUES (1, 'first', ?)", (now(),))
-                self.db.execute("INSERT INTO applied VALUES (1, ?)", (now(),))
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.db.close)
+            self.db.row_factory = sqlite3.Row
+            for line in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"):
+                self.db.execute(line)
+            with self.whole():
+                lasting = [STAY.format(table, what) for table in LASTING for what in ("update", "delete")]
+                for statement in TABLES.split(";\n") + lasting:
+                    self.db.execute(statement)
+                if not self.db.execute("SELECT 1 FROM round").fetchone():
+                    self.db.execute("INSERT INTO round VALUES (1, 'first', ?)", (now(),))
+                    self.db.execute("INSERT INTO applied VALUES (1, ?)", (now(),))
+            undo.pop_all()
         return self
 
     def __exit__(self, *_) -> None:
