@@ -110,14 +110,16 @@ def wishes(B, V, greedy=0, whole=0, tied=False, scale=1.5):
 
 
 def nearly_equal(rng):
-    """Rows with T = 0 in which the likeliest word leads by very little, and is not the first of the two."""
+    """Rows with T = 0 in which the likeliest word leads by very little, and is not the first of the two; and one in
+    which two words lead, of which the first is meant."""
     logits, T = rng.normal(size=(5, 8)), np.round(rng.uniform(0.5, 2.5, size=5), 2)
-    for row, gap in zip(logits, (1e-3, 1e-6), strict=False):
+    for row, gap in zip(logits, (1e-3, 1e-6, 0.0), strict=False):
         first, second = np.sort(rng.permutation(8)[:2])
         row[first] = round(row.max() + 1.0, 1)
         row[second] = row[first] + gap
-    T[:2] = 0.0
-    return {"logits": logits, "T": T, "p": rng.uniform(0.9, 0.97, size=5), "u": rng.uniform(0.02, 0.98, size=5)}
+    T[:3], u = 0.0, rng.uniform(0.02, 0.98, size=5)
+    u[2] = rng.uniform(0.6, 0.98)  # the draw that would take the second of two equal words
+    return {"logits": logits, "T": T, "p": rng.uniform(0.9, 0.97, size=5), "u": u}
 
 
 def just_reached(rng):

@@ -1570,7 +1570,8 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
         import torch
 
         rows, mass_of, where = torch.arange(len(logits)), p[:, None], u[:, None]
-        warm = (T if zero == "nan" else T.clamp(min=1e-6) if zero == "tiny" else T + (T == 0).to(T.dtype))[:, None]
+        warm = (T if zero == "nan" else T.clamp(min=zero) if isinstance(zero, float)
+                else T + (T == 0).to(T.dtype))[:, None]
         if heat == "logits":
             P = torch.softmax(logits / warm, dim=-1)
         elif heat == "probabilities":
@@ -1641,9 +1642,17 @@ WISHES = (
     ),
     Mutant(
         "a tiny temperature",
-        _wish(zero="tiny"),
+        _wish(zero=1e-6),
         "T = 0 is replaced by a tiny number: where another word is nearly as likely, it keeps a share. All the "
         "probability belongs to the likeliest word.",
+        "12.4",
+        ("nearly equal",),
+    ),
+    Mutant(
+        "a temperature next to nothing",
+        _wish(zero=1e-12),
+        "T = 0 is replaced by a tiny number: two words that are equally likely then share the probability. All of it "
+        "belongs to the first of them.",
         "12.4",
         ("nearly equal",),
     ),
