@@ -542,6 +542,26 @@ BATCH = (
         ("memory",),
     ),
     Mutant(
+        "N is not n",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            (1 - momentum) * var + momentum * X.var(axis=(0, 1)) * X.shape[1] / max(X.shape[1] - 1, 1),
+        ),
+        "The sample variance counts the tokens of one sequence: N is the number of tokens in all of them, B n.",
+        "6.6",
+        ("memory",),
+    ),
+    Mutant(
+        "deviations remembered",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            ((1 - momentum) * np.sqrt(var) + momentum * X.std(axis=(0, 1), ddof=1)) ** 2,
+        ),
+        "The memory mixes deviations and squares the result: what it keeps, and mixes, is variances.",
+        "6.6",
+        ("memory", "one sequence"),
+    ),
+    Mutant(
         "epsilon outside",
         lambda X, mean, var, momentum, eps: (
             (X - X.mean(axis=(0, 1))) / (X.std(axis=(0, 1)) + eps),
