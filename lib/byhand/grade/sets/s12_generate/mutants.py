@@ -659,6 +659,14 @@ DISCOUNTS = (
         ("no history", "one word", "three words", "never seen", "the end"),
     ),
     Mutant(
+        "scaled afterwards, given up once",
+        _mixture(lambda c, q, d, V: (lambda x: x / x.sum())(np.maximum(c - d, 0) / c.sum() + d / c.sum() * q)),
+        "The shorter history gets d / c(h), without the number u(h) of different words, and all is scaled to sum to "
+        "one, which hides it: with the share d · u(h) / c(h) it does by itself.",
+        "12.1",
+        ("no history", "one word", "three words", "never seen", "the end"),
+    ),
+    Mutant(
         "nothing below the words",
         _mixture(below=0.0),
         "Below the history without any word there is 1/V: here what the words give up on the lowest rung is "
