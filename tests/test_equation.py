@@ -483,8 +483,8 @@ def final_values(self, theirs, mine):
 
 def names_at(function, **local):
     """Names that the frame of a function would be seen with, had it these values."""
-    frame = SimpleNamespace(f_code=function.__code__, f_locals=local)
-    return [name for name, _ in trace._Frame._leaves(frame)]
+    traced = SimpleNamespace(inner=trace.comprehended(function.__code__))
+    return [name for name, _ in trace._Frame._leaves(traced, SimpleNamespace(f_locals=local))]
 
 
 def test_a_name_of_a_comprehension_is_none_of_the_function(monkeypatch):

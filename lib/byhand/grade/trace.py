@@ -70,6 +70,7 @@ def library() -> dict[str, Callable]:
     return found
 
 
+@functools.cache
 def _parsed(code: CodeType) -> tuple[list[str], ast.FunctionDef | None]:
     """The lines of a function and what they say; None where its text is not to be had."""
     try:
@@ -185,7 +186,7 @@ class _Frame:
 
     def __init__(self, recorder: Recorder, call: Call, frame: FrameType):
         self.recorder, self.call, self.raised = recorder, call, False
-        self.lines = statements(call.code)
+        self.lines, self.inner = statements(call.code), comprehended(call.code)
         self.line, self.tags, self.done = 0, (), set()
         self.seen = {s: (x, frozen(x)) for s, x in self._leaves(frame)}
 
@@ -225,10 +226,8 @@ class _Frame:
                 tags = (self.tags[order[symbol]],) if each else self.tags
                 self.call.items.append(Step(symbol, value, x, tags, self.line))
 
-    @staticmethod
-    def _leaves(frame: FrameType) -> list[tuple[str, Any]]:
-        inner = comprehended(frame.f_code)
-        return [pair for name, x in frame.f_locals.items() if name not in inner
+    def _leaves(self, frame: FrameType) -> list[tuple[str, Any]]:
+        return [pair for name, x in frame.f_locals.items() if name not in self.inner
                 for pair in leaves(name, x) if is_number(pair[1])]
 
 
