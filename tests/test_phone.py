@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import browser, built_book, narrow, serve, visit, visitor
+from browser import browser, built_book, faults, narrow, serve, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 
@@ -229,9 +229,25 @@ def test_letters_of_figures_can_be_read(chrome, book):
         shares = page.evaluate("""() => [...document.querySelectorAll("figure .figure-box > svg")]
             .filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().width / e.getAttribute("width"))
         """)
-        assert len(shares) >= 8 and min(shares) * SMALLEST_LETTERS >= 9
+        assert len(shares) >= 8 and min(shares) * SMALLEST_LETTERS >= 7.99
         assert page.evaluate("""() => [...document.querySelectorAll(".figure-box")].every(
             (b) => b.clientWidth <= innerWidth && (b.scrollWidth <= b.clientWidth + 1 || b.tabIndex === 0))""")
+
+
+SCROLLED = """() => [...document.querySelectorAll(".figure-box")].filter(
+    (b) => b.scrollWidth > b.clientWidth + 1).length"""
+
+
+def test_a_figure_is_seen_whole(chrome, book):
+    """Legend and all, with no scrolling: it may take the margins, and its letters may be of 8 pixels."""
+    with visitor(chrome, book, 390) as page:
+        visit(page, f"{book}/book/06_norm.html")
+        assert page.evaluate(SCROLLED) == 0 and not faults(page)
+        for wrong in (".bd-article .cell_output .figure-box { margin-inline: 0 }",
+                      ".bd-article .figure-box svg { min-width: calc(.65 * var(--wide)) }"):
+            page.add_style_tag(content=wrong)
+            assert page.evaluate(SCROLLED) > 0
+            page.reload()
 
 
 def test_what_a_finger_meets_is_large_enough(chrome, book):
