@@ -893,6 +893,45 @@ def test_two_numbers_in_each_others_place_are_named():
     assert _exchanged("ab", [flags, ids], [ids, flags]).startswith("a and b are exchanged")
     small = [np.array(x) for x in (1, 2, 7)]
     assert _exchanged("abc", small, [small[1], small[0], small[2]]) == ""  # they may be equal by chance
+    halves = [np.array(x) for x in (0.5, 0.125)]
+    assert _exchanged("ab", halves, halves[::-1]) == ""
+    telling = [np.array(x) for x in (0.4807123, 1.5208)]  # many digits are no chance
+    assert _exchanged("ab", telling, telling[::-1]).startswith("a and b are exchanged")
+
+
+def test_outputs_in_each_others_place_are_no_two_mistakes():
+    def equal_voices(N, v):
+        return references_of("07")["equal_voices"](N, v)[::-1]
+
+    said = repr(check("07.8", equal_voices))
+    assert "a and b are exchanged" in said and "two mistakes" not in said
+
+
+@pytest.mark.parametrize("fault, said", (("no_grad", "no gradient comes back"), ("in place", "changes its input")))
+def test_a_module_that_drops_remarks_keeps_its_graph_and_its_input(fault, said):
+    import torch
+
+    def make_droppable(sublayer, p):
+        class Droppable(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.sublayer = sublayer
+
+            def forward(self, X):
+                with torch.set_grad_enabled(fault != "no_grad"):
+                    F = self.sublayer(X)
+                if not self.training:
+                    return X + F
+                kept = (torch.rand(len(X), 1, 1) >= p) * F / (1 - p)
+                if fault == "in place":
+                    with torch.no_grad():
+                        X += kept
+                    return X
+                return X + kept
+
+        return Droppable()
+
+    assert said in repr(check("07.10", make_droppable))
 
 
 def test_a_name_that_is_missing_is_told_from_an_answer_that_is_not_there():

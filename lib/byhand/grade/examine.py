@@ -147,6 +147,8 @@ def _known_mistakes(question, results, expected, seen):
     for search in (two_mistakes, in_part):
         if any(verdict.kind == "wrong" and c not in found for c, verdict in enumerate(verdicts)):
             found = search(*given) | found
+    found = {c: known for c, known in found.items()
+             if not verdicts[c].swapped or not known.keys() & {"second", "part"}}
     return {cases[c].name: known | {k: question.mutants[known[k]] for k in ("mutant", "second") if k in known}
             for c, known in found.items()}
 

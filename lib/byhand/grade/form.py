@@ -17,7 +17,7 @@ CLOSE = 1e-8
 
 NEVER_NEGATIVE = {
     "variance": "a variance", "var": "a variance", "distance": "a squared length", "bound": "a bound", "h": "a step",
-    "norm": "a length", "deviation": "a deviation", "number": "a number of parameters", "N": "a number of parameters",
+    "norm": "a length", "deviation": "a deviation", "N": "a number of parameters",
     "parameters": "a number of parameters", "leak": "a largest change", "L": "a cross-entropy",
     "loss": "a cross-entropy", "without": "a cross-entropy", "with_norm": "a cross-entropy",
 }

@@ -26,6 +26,7 @@ class Verdict:
     text: str = ""
     detail: tuple[str, ...] = ()  # numbers of the expected answer: for public cases only
     remark: str = ""  # about the form of what is wrong; for an answer that equals no known mistake
+    swapped: bool = False  # two outputs stand in each other's place: no two mistakes are looked for
 
     @property
     def ok(self):
@@ -74,7 +75,8 @@ def judge(question, case, result, expected):
             about = (about_names(array, right, question.labels) if question.labels
                      else about_numbers(name, array, right))
             remark = swapped or (f"{name}: {about}" if about and len(looked) > 1 else about)
-            return replace(verdict, remark=" ".join(filter(None, (remark, _others(looked, case, question.labels)))))
+            remark = " ".join(filter(None, (remark, _others(looked, case, question.labels))))
+            return replace(verdict, remark=remark, swapped=bool(swapped))
     return Verdict("ok")
 
 
@@ -91,8 +93,8 @@ def _exchanged(names, arrays, expected):
         if any(isinstance(a, str) or a.dtype.kind not in "bfiu" for a in (*mine, *right)):
             continue
         mine, right = tuple(map(plain, mine)), tuple(map(plain, right))
-        if max(a.size for a in mine) < 2 and min(float(_abs(a).max(initial=0.0)) for a in mine) < 10:
-            continue  # two small numbers may be equal by chance
+        if max(a.size for a in mine) < 2 and any(abs(x) < 10 and x * 1000 % 1 == 0 for a in mine for x in a.flat):
+            continue  # two small round numbers may be equal by chance
         if all(close(a, b) for a, b in zip(mine, right, strict=True)) and not close(mine[0], right[1]):
             return f"{names[i]} and {names[j]} are exchanged: the numbers of each are right for the other."
     return ""

@@ -139,19 +139,28 @@ def use_droppable(make_droppable, inputs):
         torch.default_generator.manual_seed(7)
         Y = module.eval()(X)
         many = X.repeat(1000 // len(X) + 1, 1, 1)
+        given = many.clone()
         out = module.train()(many)
+        again = [module(X) for _ in range(30)]
     for tensor, of in ((Y, X), (out, many)):
         if not isinstance(tensor, torch.Tensor) or tensor.shape != of.shape:
             found = tuple(getattr(tensor, "shape", ()))
             raise WrongAnswer(f"module(X) gave {found}, expected a tensor {tuple(of.shape)}")
+    if not torch.equal(many, given):
+        raise WrongAnswer("the module changes its input X in place: make a new tensor of the sum")
+    if not out.requires_grad:
+        raise WrongAnswer("no gradient comes back to the sublayer: is there a detach, or a no_grad?")
     with torch.no_grad():
         F = many * gain
         share = ((out - many) * F).sum(dim=-1) / (F * F).sum(dim=-1)  # of the remark that each token got
-        beside = (out - many - share[..., None] * F).abs().max().item()
-        spread = (share.amax(dim=1) - share.amin(dim=1)).max().item()
+        each = (out - many) / F
+        beside = (each.amax(dim=2) - each.amin(dim=2)).max().item()
+        spread = (each.amax(dim=1) - each.amin(dim=1)).max().item()
         lost = (share.abs() < 1e-9).double().mean().item()
         levels = torch.stack([share.min(), share.max()])
+        seldom = len({bool((Z - X).abs().max() < 1e-9) for Z in again}) - 1  # does a whole batch lose it now and then?
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    # 1 is right; 0: what should be lost stays; 2: all or none; 3: another share
-    often = 1 if abs(lost - p) < 0.08 else 0 if abs(lost - (1 - p)) < 0.08 else 2 if lost in (0, 1) else 3
-    return Y, levels, beside + spread, often, parameters
+    # 1 is right; 0: what should be lost stays; 2: all or none; 3: another share; 4: all or none, by one coin
+    all_alike = 2 + 2 * seldom if lost in (0, 1) else 3
+    often = 1 if abs(lost - p) < 0.08 else 0 if abs(lost - (1 - p)) < 0.08 else all_alike
+    return Y, levels, round(2 * beside + spread, 9), often, parameters  # beside counts twice, so that the two can be told apart

@@ -22,10 +22,10 @@ def norm_back(dY, X, gamma):
 # 07.1
 
 
-def _wire(pre=None, post=None, none=None, norm=norm):
+def _wire(pre=None, post=None, none=None, norm=norm, act=lambda Z, W: np.tanh(Z @ W)):
     def function(X, W, gamma, wiring, alpha):
         def F(Z):
-            return np.tanh(Z @ W)
+            return act(Z, W)
 
         def N(Z):
             return norm(Z, gamma)
@@ -172,6 +172,43 @@ FORWARD = (
         "7.2",
         ("alpha, none",),
     ),
+    Mutant(
+        "W transposed",
+        _wire(act=lambda Z, W: np.tanh(Z @ W.T)),
+        "The product is with W transposed: a token is a row here and stands on the left of W, F(x) = tanh(x W).",
+        "7.2",
+        ("pre", "post", "none", "alpha", "alpha, post", "square"),
+    ),
+    Mutant(
+        "tanh forgotten",
+        _wire(act=lambda Z, W: Z @ W),
+        "The tanh is missing: this sublayer is the product x W alone, and F(x) is the tanh of it.",
+        "7.2",
+        ("pre", "post", "none", "alpha", "alpha, post", "square"),
+    ),
+    Mutant(
+        "tanh before the product",
+        _wire(act=lambda Z, W: np.tanh(Z) @ W),
+        "The tanh is taken of the token, before the product: F(x) is the tanh of x W.",
+        "7.2",
+        ("pre", "post", "none", "alpha", "alpha, post", "square"),
+    ),
+    Mutant(
+        "one size for all tokens",
+        _wire(norm=lambda X, gamma: gamma * X / np.sqrt((X * X).mean())),
+        "The mean of squares runs over the whole array: each token is divided by a size of its own.",
+        "7.2",
+        ("pre", "post", "none", "alpha", "alpha, post", "square"),
+    ),
+    Mutant(
+        "norm along axis 1",
+        _wire(norm=lambda X, gamma: norm(X, gamma, axis=1)),
+        "The mean of squares runs along axis 1, which is that of the features only where nothing stands in front: "
+        "count "
+        "it from the end, axis −1.",
+        "7.2",
+        ("alpha", "alpha, post"),
+    ),
 )
 
 # 07.2
@@ -185,7 +222,7 @@ def _gradient(pre=None, post=None, none=None, tanh_slope=True, scaled=False, nor
 
         def F_back(d):
             H = np.tanh((alpha * X + F) @ W) if at_sum and wiring == "post" else F
-            slope = {True: 1 - H * H, False: 1, "not squared": 1 - H}[tanh_slope]
+            slope = {True: 1 - H * H, False: 1, "not squared": 1 - H, "of the input": 1 - np.tanh(Z) ** 2}[tanh_slope]
             return d * slope @ (W.T if turned else W)
 
         if wiring == "post":
@@ -230,6 +267,27 @@ def _slope_at_sum(dY, X, S, gamma, alpha, F_back):
 
 def _gain_last(dY, X, gamma):
     return gamma * norm_back(dY, X, 1.0)
+
+
+def _alpha_on_both(dY, X, S, gamma, alpha, F_back):
+    dS = norm_back(dY, S, gamma)
+    return alpha * (dS + F_back(dS))
+
+
+def _plain_sum(dY, X, S, gamma, alpha, F_back):
+    dS = norm_back(dY, S - (alpha - 1) * X, gamma)
+    return alpha * dS + F_back(dS)
+
+
+def _branch_past(dY, X, S, gamma, alpha, F_back):
+    return alpha * norm_back(dY, S, gamma) + F_back(dY)
+
+
+def _projected(dY, X, gamma, copy=lambda X_hat, gamma: X_hat, mean=lambda Z: Z.mean(axis=-1, keepdims=True),
+               away=lambda g: 0.0):
+    r = np.sqrt((X * X).mean(axis=-1, keepdims=True))
+    X_hat, g = copy(X / r, gamma), dY * gamma
+    return (g - away(g) - X_hat * mean(g * X_hat)) / r
 
 
 def _with_sum(dY, X, gamma):
@@ -384,6 +442,78 @@ BACKWARD = (
         "7.3",
         ("none", "alpha, none"),
     ),
+    Mutant(
+        "alpha on both",
+        _gradient(
+            pre=lambda dY, X, gamma, alpha, F_back: alpha * (dY + norm_back(F_back(dY), X, gamma)),
+            post=_alpha_on_both,
+        ),
+        "α multiplies what comes back through the branch as well: on the way forward it stood before the stream alone.",
+        "7.3",
+        ("alpha", "alpha, pre"),
+    ),
+    Mutant(
+        "sum without alpha",
+        _gradient(post=_plain_sum),
+        "The norm's backward pass is taken at X + F(X): the sum that was normalised is S = αX + F(X).",
+        "7.3",
+        ("alpha",),
+    ),
+    Mutant(
+        "branch past the norm",
+        _gradient(post=_branch_past),
+        "In post-norm dY goes into the branch as it came: first it has to pass the norm, dS, and dS goes both ways.",
+        "7.3",
+        POST_BACK,
+    ),
+    Mutant(
+        "slope of the input",
+        _gradient(tanh_slope="of the input"),
+        "The slope of tanh is taken at what the sublayer reads: it is 1 − F², where F is the tanh of the product "
+        "with W.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "gain in the copy",
+        _gradient(norm_back=lambda dY, X, gamma: _projected(dY, X, gamma, copy=lambda X_hat, gamma: gamma * X_hat)),
+        "In the norm's backward pass the normalised copy has its gain already: x̂ is x over its size, and γ comes in "
+        "once, with dY.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "norm at its output",
+        _gradient(norm_back=lambda dY, X, gamma: norm_back(dY, norm(X, gamma), gamma)),
+        "The norm's backward pass is taken at what came out of the norm: it needs what went in, and its size.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "mean over all tokens",
+        _gradient(norm_back=lambda dY, X, gamma: _projected(dY, X, gamma, mean=lambda Z: Z.mean())),
+        "In the norm's backward pass the mean of g x̂ runs over the whole array: each token has its own, over its "
+        "features.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "the backward pass of LayerNorm",
+        _gradient(norm_back=lambda dY, X, gamma: _projected(
+            dY, X, gamma, away=lambda g: g.mean(axis=-1, keepdims=True))),
+        "This is the backward pass of LayerNorm: the mean of g is taken away because LayerNorm centres, and RMSNorm "
+        "does not.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "not divided by the size",
+        _gradient(norm_back=lambda dY, X, gamma: norm_back(dY, X, gamma) * np.sqrt(
+            (X * X).mean(axis=-1, keepdims=True))),
+        "The norm's backward pass is not divided by the size of the token, and the token was.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
 )
 
 # 07.3
@@ -407,6 +537,18 @@ def _no_identity(slopes):
     terms = _paths(slopes)
     terms[0] = 0.0
     return terms
+
+
+def _in_place(slopes):
+    terms = np.append(1.0, np.zeros(len(slopes)))
+    for slope in slopes:
+        for k in range(1, len(terms)):
+            terms[k] += slope * terms[k - 1]
+    return terms
+
+
+def _per_path(slopes, factor):
+    return np.array([factor(k) for k in range(len(slopes) + 1)]) * _paths(slopes)
 
 
 def _powers(slopes):
@@ -460,7 +602,8 @@ PATHS = (
     Mutant(
         "product so far",
         lambda slopes: np.cumprod(np.append(1.0, slopes)),
-        "These are the products of the first k slopes, one path of each length: add up all choices of k sublayers.",
+        "This is one path of each length, the product of the first k slopes, or the mean of all of that length: add up "
+        "all choices of k sublayers.",
         "7.1",
         ("equal slopes", "any slopes", "deeper"),
     ),
@@ -488,13 +631,37 @@ PATHS = (
         "7.1",
         ("equal slopes", "any slopes", "deeper"),
     ),
+    Mutant(
+        "updated from the front",
+        _in_place,
+        "A sublayer comes twice into one path: entry k was changed before entry k + 1 read it. Go from the last entry "
+        "to the first, or work on a copy.",
+        "7.1",
+        ("equal slopes", "any slopes", "deeper"),
+    ),
+    Mutant(
+        "each order counted",
+        lambda slopes: _per_path(slopes, math.factorial),
+        "Each path is counted once for every order of its sublayers: they come in one order alone, so these are "
+        "combinations and not permutations.",
+        "7.1",
+        ("equal slopes", "any slopes", "deeper"),
+    ),
+    Mutant(
+        "signs of a polynomial",
+        lambda slopes: _per_path(slopes, lambda k: (-1.0) ** k),
+        "Every other sign is exchanged: these are the coefficients of a product of 1 − s, and the factor of a layer "
+        "is 1 + s.",
+        "7.1",
+        ("equal slopes", "any slopes", "deeper"),
+    ),
 )
 
 # 07.4
 
 
 def _stack(stream=False, last=True, kept="before", same_gain=False, reads="norm", shared=False, gained=True,
-           join="pre"):
+           join="pre", end=norm, norm=norm):
     """A stack with some of its faults left in."""
 
     def function(X, W, gamma, gain):
@@ -512,9 +679,13 @@ def _stack(stream=False, last=True, kept="before", same_gain=False, reads="norm"
                 Z = (Z_bar if stream else Z) + np.tanh((Z_bar if reads == "norm" else Z) @ (W[0] if shared else M))
             after.append(Z)
         found = {"before": before, "after": after, "copies": copies, "end": [Z] * len(W)}[kept]
-        return norm(Z, gain) if last else Z, np.stack(found)
+        return (end(Z, gamma) if end is _by_a_sublayer else end(Z, gain)) if last else Z, np.stack(found)
 
     return function
+
+
+def _by_a_sublayer(Z, gamma):
+    return norm(Z, gamma[-1])
 
 
 ENDS, KEPT, WHOLE = ("two sublayers", "deep"), ("what is kept",), ("two sublayers", "deep", "what is kept")
@@ -588,22 +759,64 @@ REPAIRS = (
         "7.2",
         WHOLE,
     ),
+    Mutant(
+        "gain without a norm at the end",
+        _stack(end=lambda Z, gain: gain * Z),
+        "The last gain is there and its norm is not: the end of the stream is divided by its size first.",
+        "7.6",
+        ENDS,
+    ),
+    Mutant(
+        "last gain forgotten",
+        _stack(end=lambda Z, gain: norm(Z, 1.0)),
+        "The gain of the final norm is not used: it is `last`.",
+        "7.6",
+        ENDS,
+    ),
+    Mutant(
+        "a sublayer's gain at the end",
+        _stack(end=_by_a_sublayer),
+        "The final norm has the gain of the last sublayer: it has one of its own, `last`.",
+        "7.6",
+        ENDS,
+    ),
+    Mutant(
+        "LayerNorm at the end",
+        _stack(end=lambda Z, gain: gain * layer_norm(Z)),
+        "The mean is subtracted at the end: the final norm is RMSNorm too, which divides by the size alone.",
+        "7.6",
+        ENDS,
+    ),
+    Mutant(
+        "norm along axis 1",
+        _stack(end=lambda Z, gain: norm(Z, gain, axis=1), norm=lambda X, gamma: norm(X, gamma, axis=1)),
+        "The mean of squares runs along axis 1, which is that of the features only where nothing stands in front: "
+        "count "
+        "it from the end, axis −1.",
+        "7.2",
+        ("two leading axes",),
+    ),
 )
 
 # 07.5
 
 
 def _size(square=lambda a, m, v: a * a * m + v, raw=True, sandwich=True, post=True, root=math.sqrt, times=1,
-          of="before", share=None):
+          of="before", share=None, extra=0, size=None, v_of=lambda v: v):
     """Mean squares from sublayer to sublayer, with a slip."""
 
     def function(wiring, N, v, alpha):
-        m = before = 1.0
-        for _ in range(times * N):
+        m, v = 1.0, v_of(v)
+        for _ in range(max(times * N + extra, 1)):
             before = m
-            remark = v * m if wiring == "raw" and raw else 1.0 if wiring == "sandwich" and sandwich else v
-            m = 1.0 if wiring == "post" and post else square(alpha, m, remark)
-        return root(m), (share or (lambda f, x: root(f / x)))(remark, before if of == "before" else m)
+            remark = v * m if wiring == "raw" and raw else 1.0 if wiring == "sandwich" and sandwich == 1 else v
+            summed = square(alpha, m, remark)
+            m = 1.0 if wiring == "post" and post or wiring == "sandwich" and sandwich == "sum" else summed
+        if wiring == "sandwich" and sandwich == "sum":
+            remark = 1.0
+        below = {"before": before, "after": m, "scaled": alpha * alpha * before,
+                 "sum": summed if wiring == "post" else before}[of]
+        return (size or root)(m), (share or (lambda f, x: root(f / x)))(remark, below)
 
     return function
 
@@ -711,16 +924,79 @@ SIZES = (
         "7.6",
         WIRINGS,
     ),
+    Mutant(
+        "mean square for the size",
+        _size(size=lambda m: m),
+        "The share is right, and the size is a mean square still: take the root of it.",
+        "7.6",
+        WIRINGS,
+    ),
+    Mutant(
+        "share of the scaled stream",
+        _size(of="scaled"),
+        "The share is taken of αx: it is that of x, as the sublayer finds it, before α multiplies it.",
+        "7.6",
+        (*WIRINGS, "post", "alpha above one"),
+    ),
+    Mutant(
+        "share of the sum in post",
+        _size(of="sum"),
+        "In post the share is taken of the sum before its norm: it is that of x, which the sublayer finds, and x has "
+        "size 1.",
+        "7.6",
+        ("post",),
+    ),
+    Mutant(
+        "one sublayer more",
+        _size(extra=1),
+        "This is the stream after N + 1 sublayers: it begins with 1, and N remarks come to it.",
+        "7.6",
+        WIRINGS,
+    ),
+    Mutant(
+        "one sublayer less",
+        _size(extra=-1),
+        "This is the stream after N − 1 sublayers: it begins with 1, and N remarks come to it.",
+        "7.6",
+        WIRINGS,
+    ),
+    Mutant(
+        "sandwich normalises the stream",
+        _size(sandwich="sum"),
+        "In the sandwich the stream is normalised after each sum: the two norms stand before and behind the sublayer, "
+        "on the branch, and the stream is left to grow.",
+        "7.6",
+        ("sandwich",),
+    ),
+    Mutant(
+        "v squared",
+        _size(v_of=lambda v: v * v),
+        "v is squared: it is a mean square already, and mean squares add.",
+        "7.6",
+        ("pre", "raw", "post"),
+    ),
+    Mutant(
+        "alpha on the remark",
+        _size(square=lambda a, m, v: m + a * a * v),
+        "α multiplies the remark: it is the weight of the stream, αx + F.",
+        "7.6",
+        (*WIRINGS, "alpha above one"),
+    ),
 )
 
 # 07.6
 
 
-def _losses(last=layer_norm, reduce=np.mean, log=True):
+def _losses(last=layer_norm, reduce=np.mean, log=True, every=False, axis=1, unshifted=False, tiny=0.0):
     def cross_entropy(logits, target):
-        shifted = logits - logits.max(axis=1, keepdims=True)
-        chosen = shifted[np.arange(len(target)), target]
-        return reduce(np.log(np.exp(shifted).sum(axis=1)) - chosen) if log else reduce(-chosen)
+        shifted = logits - logits.max(axis=axis, keepdims=True)
+        rows = np.arange(len(target))
+        chosen = (logits if unshifted else shifted)[:, target].T if every else (
+            logits if unshifted else shifted)[rows, target]
+        if tiny:
+            return reduce(-np.log(np.exp(chosen) / np.exp(shifted).sum(axis=1) + tiny))
+        sums = np.log(np.exp(shifted).sum(axis=axis))
+        return reduce((sums[target] if axis == 0 else sums) - chosen) if log else reduce(-chosen)
 
     return lambda X, W, target: (cross_entropy(X @ W, target), cross_entropy(last(X) @ W, target))
 
@@ -798,9 +1074,60 @@ LOSSES = (
     Mutant(
         "overflow",
         _overflowing,
-        "exp of a logit in the thousands overflows: subtract the largest logit of each row, which changes no loss.",
+        "Either exp of a logit in the thousands overflows, or a probability underflows to 0, whose log is −∞: subtract "
+        "the largest logit of each row, and then take log p as z − log Σ exp z, without p.",
         "7.6",
         ("overflow",),
+    ),
+    Mutant(
+        "all targets in every row",
+        _losses(every=True),
+        "logits[:, target] takes the targets of all tokens out of every row: token i has one, in row i and column "
+        "target[i].",
+        "7.6",
+        ("a long stream", "a short one", "overflow"),
+    ),
+    Mutant(
+        "softmax over the tokens",
+        _losses(axis=0),
+        "The softmax runs over the tokens: each token has a softmax over the words.",
+        "7.6",
+        ("a long stream", "a short one", "overflow"),
+    ),
+    Mutant(
+        "largest logit left out",
+        _losses(unshifted=True),
+        "The largest logit is subtracted from one part of the loss alone: take it from all logits of the row, or add "
+        "it "
+        "to the log of the sum again.",
+        "7.6",
+        ("a long stream", "a short one", "overflow"),
+    ),
+    Mutant(
+        "variance for deviation",
+        _losses(last=lambda X: layer_norm(X) / X.std(axis=1, keepdims=True)),
+        "The token is divided by its variance: divide by the root of it.",
+        "7.6",
+        LOSS_CASES,
+    ),
+    Mutant(
+        "not centred",
+        _losses(last=lambda X: X / X.std(axis=1, keepdims=True)),
+        "The token is divided by its deviation, and its mean was not subtracted before.",
+        "7.6",
+        LOSS_CASES,
+    ),
+    *(
+        Mutant(
+            f"log of p + {tiny:.0e}",
+            _losses(tiny=tiny),
+            "A tiny number is added to the probabilities, and it caps the loss of a very improbable word: take log p "
+            "as "
+            "z − log Σ exp z, without p, and nothing has to be added.",
+            "7.6",
+            ("overflow",),
+        )
+        for tiny in (1e-8, 1e-9, 1e-10, 1e-12)
     ),
 )
 
@@ -808,10 +1135,10 @@ LOSSES = (
 
 
 def _begin(alpha=lambda K, p: K**0.25, beta=lambda K, p: (p * K**0.5) ** (-1 / (2 * p - 2)),
-           std=lambda K: 0.02 / K**0.5, count=lambda layers, sublayers: layers * sublayers, p_of=lambda p: p):
+           std=lambda K, L, p: 0.02 / K**0.5, count=lambda layers, sublayers: layers * sublayers, p_of=lambda p: p):
     def function(layers, sublayers, matrices):
         K, p = count(layers, sublayers), p_of(matrices)
-        return alpha(K, p), beta(K, p), std(K)
+        return alpha(K, p), beta(K, p), std(K, layers, matrices)
 
     return function
 
@@ -891,9 +1218,47 @@ STARTS = (
     ),
     Mutant(
         "variance for deviation",
-        _begin(std=lambda K: 0.02 / K),
+        _begin(std=lambda K, L, p: 0.02 / K),
         "The deviation is divided by the number of sublayers: that is right for the variance; the deviation takes the "
         "root.",
+        "7.8",
+        ("three sublayers", "three matrices", "both"),
+    ),
+    Mutant(
+        "beta not squared",
+        _begin(beta=lambda K, p: (p * K**0.5) ** (-1 / (p - 1))),
+        "β^(p−1) comes in twice, once when the output moves and once in the size of the step: its exponent is "
+        "2(p − 1), so the root is of order 2(p − 1).",
+        "7.8",
+        ("three sublayers", "three matrices", "both"),
+    ),
+    Mutant(
+        "p under the root",
+        _begin(beta=lambda K, p: (p * K) ** (-1 / (4 * p - 4))),
+        "p stands under the square root with K: the share of the branches is p β^(2(p−1)) = 1/√K, and p is outside "
+        "of it.",
+        "7.8",
+        ("three sublayers", "three matrices", "both"),
+    ),
+    Mutant(
+        "deviation by layers",
+        _begin(std=lambda K, L, p: 0.02 / L**0.5),
+        "The deviation is divided by the root of the number of layers: every sublayer adds a remark, so it is the "
+        "number of all sublayers.",
+        "7.8",
+        ("three sublayers", "three matrices", "both"),
+    ),
+    Mutant(
+        "deviation by two a layer",
+        _begin(std=lambda K, L, p: 0.02 / (2 * L) ** 0.5),
+        "The deviation takes two sublayers a layer for granted: here a layer has as many as are given.",
+        "7.8",
+        ("three sublayers", "both"),
+    ),
+    Mutant(
+        "deviation by matrices",
+        _begin(std=lambda K, L, p: 0.02 / (p * K) ** 0.5),
+        "The number of matrices is in the deviation too: each sublayer adds one remark, however many matrices make it.",
         "7.8",
         ("three sublayers", "three matrices", "both"),
     ),
@@ -989,6 +1354,29 @@ VOICES = (
         "7.6",
         EVERY,
     ),
+    Mutant(
+        "one voice too many",
+        _voices(lambda l, N: math.sqrt((l + 2) / (l + 3)), lambda l, N, v: math.sqrt(1 / (v * (l + 3)))),
+        "One voice too many is counted: after the first sublayer there are two, x_0 and one remark, and each has a "
+        "half.",
+        "7.8",
+        EVERY,
+    ),
+    Mutant(
+        "divided by v",
+        _voices(_a, lambda l, N, v: 1 / (v * math.sqrt(l + 2))),
+        "b is divided by v: the share of a remark is b² v, so b is divided by the root of v.",
+        "7.6",
+        EVERY,
+    ),
+    Mutant(
+        "equal at the end alone",
+        _voices(lambda l, N: 1.0 if l else math.sqrt(1 / (N + 1)), lambda l, N, v: math.sqrt(1 / (v * (N + 1)))),
+        "The shares are equal at the end, and on the way the stream is too small: it has mean square 1 after every "
+        "sublayer, so each new voice takes something from all before.",
+        "7.8",
+        ("six remarks", "loud remarks"),
+    ),
 )
 
 # 07.9
@@ -1039,7 +1427,7 @@ PARTINGS = (
 
 
 def _droppable(stays=None, scale=lambda F, p: F / (1 - p), evaluation=lambda X, F, p: X + F, whole=False, lost=False,
-               always=False, held=True, swap=False):
+               always=False, held=True, swap=False, scaled=False, draw="rand"):
     """stays: the shape of the coins; the rest is what goes wrong."""
 
     def make_droppable(sublayer, p):
@@ -1057,10 +1445,12 @@ def _droppable(stays=None, scale=lambda F, p: F / (1 - p), evaluation=lambda X, 
                 shape = (len(X), 1, 1) if stays is None else stays(X)
                 if shape == (0,):
                     return X + (1 - p) * F
-                coins = torch.rand(shape, dtype=X.dtype)
+                coins = getattr(torch, draw)(shape, dtype=X.dtype)
                 coins = coins < p if lost else coins >= p
                 if swap:
                     return coins * X + F
+                if scaled:
+                    return scale(X + coins * F, p)
                 return coins * scale(X + F, p) if whole else X + coins * scale(F, p)
 
         return Droppable()
@@ -1193,6 +1583,28 @@ DROPS = (
         "7.9",
         ("parameters",),
     ),
+    Mutant(
+        "a coin for each feature",
+        _droppable(stays=lambda X: (len(X), 1, X.shape[2])),
+        "Each feature of a sequence tosses its own coin: the whole remark of a sequence is lost, or none of it.",
+        "7.9",
+        ("whole sequences",),
+    ),
+    Mutant(
+        "stream scaled too",
+        _droppable(scaled=True),
+        "The stream is divided by 1 − p as well: X goes through as it is, and only the remarks that stay are scaled.",
+        "7.9",
+        ("what stays",),
+    ),
+    Mutant(
+        "another draw",
+        _droppable(draw="randn"),
+        "Another share than p is lost: p is compared with a number that is even between 0 and 1, as torch.rand gives "
+        "it; a normal number, or one that is rounded, falls otherwise.",
+        "7.9",
+        ("how often", "p = 0"),
+    ),
 )
 
 # 07.11
@@ -1322,6 +1734,41 @@ LESIONS = (
         "removed ones counted",
         _lesion(length=lambda kept, s: (s / (1 + s)).sum()),
         "The removed sublayers are counted as well: no path goes through them any more.",
+        "7.1",
+        MEAN_LENGTH,
+    ),
+    Mutant(
+        "without the shortest path",
+        _lesion(paths=lambda N, k: 2 ** (N - k) - 1),
+        "The path through no sublayer is not counted: it is the stream itself, and it is always left.",
+        "7.1",
+        PATHS_LEFT,
+    ),
+    Mutant(
+        "paths of the removed taken away",
+        _lesion(paths=lambda N, k: 2**N - 2**k),
+        "Too few paths are taken away: all that go through a removed sublayer are gone, whatever the others do.",
+        "7.1",
+        PATHS_LEFT,
+    ),
+    Mutant(
+        "products of slopes",
+        _lesion(share=lambda s, r: 1 / np.prod(s[r])),
+        "These are products of the slopes alone: a layer's factor in the derivative is 1 + s.",
+        "7.1",
+        SHARE_LEFT,
+    ),
+    Mutant(
+        "sums for products",
+        _lesion(share=lambda s, r: (1 + np.delete(s, r)).sum() / (1 + s).sum()),
+        "The factors 1 + s are added: the derivative is their product.",
+        "7.1",
+        SHARE_LEFT,
+    ),
+    Mutant(
+        "lengths not averaged",
+        _lesion(length=lambda kept, s: (kept / (1 + kept)).sum() * np.prod(1 + kept)),
+        "This is the sum of the lengths, each times its weight: a mean divides it by the sum of the weights.",
         "7.1",
         MEAN_LENGTH,
     ),
