@@ -901,7 +901,8 @@ def test_two_numbers_in_each_others_place_are_named():
 
 def test_outputs_in_each_others_place_are_no_two_mistakes():
     def equal_voices(N, v):
-        return references_of("07")["equal_voices"](N, v)[::-1]
+        place = np.arange(N)
+        return 1 / np.sqrt((place + 2) * v), np.sqrt((place + 1) / (place + 2))
 
     said = repr(check("07.8", equal_voices))
     assert "a and b are exchanged" in said and "two mistakes" not in said

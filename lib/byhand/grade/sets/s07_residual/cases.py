@@ -163,4 +163,4 @@ def use_droppable(make_droppable, inputs):
     # 1 is right; 0: what should be lost stays; 2: all or none; 3: another share; 4: all or none, by one coin
     all_alike = 2 + 2 * seldom if lost in (0, 1) else 3
     often = 1 if abs(lost - p) < 0.08 else 0 if abs(lost - (1 - p)) < 0.08 else all_alike
-    return Y, levels, round(2 * beside + spread, 9), often, parameters  # beside counts twice, so that the two can be told apart
+    return Y, levels, round(2 * beside + spread, 9), often, parameters  # the two can be told apart
