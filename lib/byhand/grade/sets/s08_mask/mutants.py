@@ -30,6 +30,40 @@ def _first_axis_looked(f, X, new, t):
     return float(np.abs(f(changed)[:t] - f(X)[:t]).max())
 
 
+def _replaced(changed_of=None, other=None, how=lambda D: np.abs(D).max()):
+    """Something else is replaced, or compared with."""
+
+    def function(f, X, new, t):
+        changed = X.copy()
+        changed[..., t:, :] = new[..., t:, :]
+        if changed_of:
+            changed = changed_of(X.copy(), new, t)
+        beside = other(f, X, new, t) if other else f(X)
+        return float(how((f(changed) - beside)[..., :t, :]))
+
+    return function
+
+
+def _before_t(Z, new, t):
+    Z[..., :t, :] = new[..., :t, :]
+    return Z
+
+
+def _features(Z, new, t):
+    Z[..., t:] = new[..., t:]
+    return Z
+
+
+def _of_the_prefix(f, X, new, t):
+    return float(np.abs(f(X[..., :t, :]) - f(X)[..., :t, :]).max())
+
+
+def _largest_of_each(f, X, new, t):
+    changed = X.copy()
+    changed[..., t:, :] = new[..., t:, :]
+    return float(abs(f(changed)[..., :t, :].max() - f(X)[..., :t, :].max()))
+
+
 LEAKS = (
     Mutant(
         "first axis",
@@ -109,6 +143,64 @@ LEAKS = (
         "8.9",
         ("next token", "attention", "batch", "falls only"),
     ),
+    Mutant(
+        "f of the prefix",
+        _of_the_prefix,
+        "f is called on the first t tokens alone: keep all n of them, and put those of `new` in the places from t on.",
+        "8.9",
+        ("next token", "attention", "batch"),
+    ),
+    Mutant(
+        "the tokens before t",
+        _replaced(_before_t),
+        "The tokens before t are replaced, and those from t on are kept: it is the other way round.",
+        "8.9",
+        ("next token", "attention", "batch", "far back"),
+    ),
+    Mutant(
+        "features replaced",
+        _replaced(_features),
+        "The last axis holds the features: tokens lie along the last axis but one, and those from t on are replaced "
+        "whole.",
+        "8.9",
+        ("attention", "batch"),
+    ),
+    Mutant(
+        "compared with X",
+        _replaced(other=lambda f, X, new, t: X),
+        "What came out is compared with X, which went in: compare two outputs, f of X and f of the changed tokens.",
+        "8.9",
+        ("next token", "attention", "batch"),
+    ),
+    Mutant(
+        "compared with f of new",
+        _replaced(other=lambda f, X, new, t: f(new)),
+        "The changed tokens are compared with `new`, which differs before t as well: compare with f of X.",
+        "8.9",
+        ("next token", "attention", "batch", "far back"),
+    ),
+    Mutant(
+        "squared",
+        _replaced(how=lambda D: (D * D).max()),
+        "The changes are squared: the size of the largest is asked for, as it is.",
+        "8.9",
+        ("next token", "attention", "batch"),
+    ),
+    Mutant(
+        "yes or no",
+        _replaced(how=lambda D: np.abs(D).max() > 1e-8),
+        "This says whether a row moves: how far is asked for, as a number.",
+        "8.9",
+        ("next token", "attention", "batch"),
+    ),
+    Mutant(
+        "largest of each",
+        _largest_of_each,
+        "The largest number of one output is compared with that of the other, and these may stand in other places: "
+        "subtract place by place first, and then take the largest.",
+        "8.9",
+        ("next token", "attention", "batch"),
+    ),
 )
 
 # 08.2
@@ -127,6 +219,41 @@ def _plain_softmax(S, real):
     E = np.exp(S - S.max(axis=-1, keepdims=True))
     return E / E.sum(axis=-1, keepdims=True)
 
+
+def _renormalised(guard):
+    def how(S, real):
+        A = weights(S) * real[:, None, :]
+        total = A.sum(axis=-1, keepdims=True)
+        with np.errstate(all="ignore"):
+            return A / (np.where(total == 0, 1, total) if guard else total)
+
+    return how
+
+
+def _one_maximum(guard):
+    def how(S, real):
+        S = np.where(real[:, None, :], S, -np.inf)
+        E = np.exp(S - S.max())
+        total = E.sum(axis=-1, keepdims=True)
+        with np.errstate(all="ignore"):
+            return E / (np.where(total == 0, 1, total) if guard else total)
+
+    return how
+
+
+def _last_ones(S, lengths):
+    return weights(S, np.arange(S.shape[-1]) >= S.shape[-1] - lengths[:, None, None])
+
+
+LATE_SUM = (
+    "The weights are zeroed after the softmax and divided by what is left: where a filler has a score far above all "
+    "others nothing is left, 0/0. Hide the scores, before the softmax."
+)
+ONE_MAXIMUM = (
+    "One maximum is subtracted from the whole array: in a row far below it every exp is 0. Subtract the largest "
+    "visible "
+    "score of each row."
+)
 
 MIXED = ("one sequence", "batch", "empty", "large scores", "as many as tokens")
 
@@ -243,16 +370,42 @@ PADDINGS = (
         "8.5",
         ("empty",),
     ),
+    Mutant("renormalised", _padded(_renormalised(True)), LATE_SUM, "8.4", ("large scores",)),
+    Mutant("renormalised, nan", _padded(_renormalised(False)), LATE_SUM, "8.4", ("empty", "large scores")),
+    Mutant("one maximum", _padded(_one_maximum(True)), ONE_MAXIMUM, "8.3", ("large scores",)),
+    Mutant("one maximum, nan", _padded(_one_maximum(False)), ONE_MAXIMUM, "8.3", ("large scores",)),
+    Mutant(
+        "softmax over the queries",
+        _padded(lambda S, real: weights(S, real[:, None, :], axis=-2)),
+        "The softmax runs down the columns, over the queries: each row shares its weight among the keys.",
+        "8.2",
+        ("one sequence", "batch", "large scores", "as many as tokens"),
+    ),
+    Mutant(
+        "filler on the left",
+        _last_ones,
+        "The last tokens are taken for the real ones: here they come first, and the filler stands behind them.",
+        "8.6",
+        ("one sequence", "batch", "large scores", "as many as tokens"),
+    ),
+    Mutant(
+        "filler sees itself",
+        _padded(lambda S, real: weights(S, real[:, None, :] | np.eye(S.shape[-1], dtype=bool))),
+        "Each filler sees itself: its rows are like any other and share their weight among the real keys, and where "
+        "there is none all weights are 0.",
+        "8.6",
+        ("one sequence", "batch", "empty", "large scores", "as many as tokens"),
+    ),
 )
 
 # 08.3
 
 
-def _forcing(inputs=None, targets=None, k=0):
+def _forcing(inputs=None, targets=None, k=0, mask=lambda M: M):
     def function(ids, bos):
         shifted = np.concatenate([np.full((*ids.shape[:-1], 1), bos), ids[..., :-1]], axis=-1)
         n = ids.shape[-1]
-        return inputs(ids, bos) if inputs else shifted, targets(ids, bos) if targets else ids, causal(n, k)
+        return inputs(ids, bos) if inputs else shifted, targets(ids, bos) if targets else ids, mask(causal(n, k))
 
     return function
 
@@ -316,6 +469,37 @@ FORCINGS = (
         "makes a row for it.",
         "8.7",
         ("inputs", "targets", "mask", "batch", "one word"),
+    ),
+    Mutant(
+        "targets shifted left",
+        _forcing(targets=lambda ids, bos: np.concatenate(
+            [ids[..., 1:], np.full((*ids.shape[:-1], 1), bos)], axis=-1)),
+        "The targets are shifted as well, to the left: the inputs are one place late already, so row i says word i of "
+        "the text as it is.",
+        "8.7",
+        ("targets", "batch", "one word"),
+    ),
+    Mutant(
+        "BOS over the first word",
+        _forcing(inputs=lambda ids, bos: np.where(np.arange(ids.shape[-1]) == 0, bos, ids)),
+        "BOS stands in the place of the first word, and the others have not moved: all words move on by one, and the "
+        "last one drops out.",
+        "8.7",
+        ("inputs", "batch"),
+    ),
+    Mutant(
+        "additive",
+        _forcing(mask=lambda M: np.where(M, 0.0, -np.inf)),
+        "This is the additive form of the mask, 0 and −∞: the boolean form is asked for, True where a row may attend.",
+        "8.2",
+        ("mask", "batch"),
+    ),
+    Mutant(
+        "nothing hidden",
+        _forcing(mask=np.ones_like),
+        "Nothing is hidden: row i sees all inputs, and the word that it is to predict is one of them.",
+        "8.2",
+        ("mask", "batch"),
     ),
 )
 
@@ -565,6 +749,29 @@ MEANS = (
         "8.8",
         ("holes",),
     ),
+    Mutant(
+        "filler in the sum",
+        _means(loss=lambda L, real: _right_means(L.sum(axis=1, keepdims=True) * real / np.maximum(
+            real.sum(axis=1, keepdims=True), 1), real)[0]),
+        "The losses of filler are in the sum, though not in the count: leave them out of both.",
+        "8.8",
+        ("loss", "holes", "empty sentence"),
+    ),
+    Mutant(
+        "filler for words",
+        lambda L, real: _right_means(L, ~real),
+        "This is the mean over the filler: real is True where a token counts.",
+        "8.8",
+        ("loss", "gradient", "holes", "empty sentence", "nothing real"),
+    ),
+    Mutant(
+        "along the other axis",
+        lambda L, real: (lambda loss, dL: (loss, dL.T))(*_right_means(L.T, real.T)),
+        "The means are taken down the columns, over the sentences at each place: take that of each sentence, a row, "
+        "first.",
+        "8.8",
+        ("loss", "gradient", "holes", "empty sentence"),
+    ),
 )
 
 # 08.7
@@ -580,7 +787,9 @@ def _additive(allowed=None, value=float("-inf"), finish=None, empty=True):
         i, j = torch.arange(n, device=x.device)[:, None], torch.arange(n, device=x.device)
         key, query = j < lengths[:, None, None], i < lengths[:, None, None]
         M = allowed(i, j, key, query) if allowed else (j <= i) & key
-        if empty:
+        if empty == "by length":
+            M = M | (lengths == 0)[:, None, None]
+        elif empty:
             M = M | ~M.any(dim=-1, keepdim=True)
         C = torch.zeros(M.shape, dtype=x.dtype, device=x.device).masked_fill(~M, value)[:, None]
         return finish(C, M[:, None], x) if finish else C
@@ -719,6 +928,37 @@ ADDITIVES = (
         "8.10",
         ("meta",),
     ),
+    Mutant(
+        "padding on the queries, rows empty",
+        _additive(lambda i, j, key, query: (j <= i) & query, empty="by length"),
+        "The padding lies on the queries: the rows of filler see nobody, and words see the filler before them. Hide "
+        "the "
+        "keys; nobody reads the rows of filler.",
+        "8.6",
+        (*KINDS,),
+    ),
+    Mutant(
+        "diagonal hidden",
+        _additive(lambda i, j, key, query: (j < i) & key, empty="by length"),
+        "The diagonal is hidden: a query may look at itself, j ≤ i, and the first one has nobody else.",
+        "8.2",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "the past hidden",
+        _additive(lambda i, j, key, query: (j >= i) & key, empty="by length"),
+        "The past is hidden, and the future is seen: query i may look at keys j ≤ i. Rows are queries, and columns "
+        "keys.",
+        "8.2",
+        (*KINDS, "empty sequence"),
+    ),
+    Mutant(
+        "one filler too many",
+        _additive(lambda i, j, key, query: (j <= i) & (key | ~key & (j > 0) & key.roll(1, -1)), empty="by length"),
+        "One filler is visible: keys 0 to length − 1 are real, so the comparison is <, not ≤.",
+        "8.2",
+        (*KINDS, "empty sequence"),
+    ),
 )
 
 
@@ -775,15 +1015,18 @@ TWO_STEPS = (
     Mutant(
         "own block",
         _own_block,
-        "Each token sees its own block alone: what happened in an earlier block reaches nobody, however "
-        "many layers there are.",
+        "In two layers only a part of the past is heard. Its own block alone lets no token hear an earlier block, "
+        "however many layers there are, and strides alone land on multiples again: a token needs both, near ones and "
+        "one for each distance.",
         "8.2",
         ALL_N,
     ),
     Mutant(
         "strides alone",
         _offsets(lambda n: range(0, n, _side(n))),
-        "Each token sees tokens at whole multiples of a distance: two such steps land on multiples again.",
+        "In two layers only a part of the past is heard. Its own block alone lets no token hear an earlier block, "
+        "however many layers there are, and strides alone land on multiples again: a token needs both, near ones and "
+        "one for each distance.",
         "8.2",
         ALL_N,
     ),
@@ -831,20 +1074,73 @@ TWO_STEPS = (
         "8.2",
         ALL_N,
     ),
+    Mutant(
+        "a narrow window",
+        _offsets(lambda n: range(_side(n))),
+        "This is one window, and a narrow one: in two layers it reaches twice its width less one, and the past is "
+        "longer.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "a window and the first token",
+        lambda n: causal(n) & (_offsets(lambda n: range(_side(n)))(n) | (np.arange(n) == 0)),
+        "All see a window and the first token; but that one knows nothing of what comes later, so what lies between is "
+        "not heard.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "distances without a sign",
+        lambda n: np.abs(np.subtract.outer(np.arange(n), np.arange(n))) % _side(n) == 0,
+        "Later tokens are seen too: a causal mask has nothing above the diagonal, whatever the distance is.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "the future for the past",
+        lambda n: _strided(n).T,
+        "Rows and columns are exchanged: row i is the token that looks, and it looks at columns j ≤ i.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "a distance below zero",
+        lambda n: _strided(n) | ~causal(n),
+        "Everything later is seen: a distance below 0 is below the width of a window too, so ask for j ≤ i as well.",
+        "8.2",
+        ALL_N,
+    ),
+    Mutant(
+        "a side of four for all n",
+        _offsets(lambda n: {*range(4), *range(0, n, 4)}),
+        "The stride is the same for every n: with a stride of 4 a row has n/4 keys and more, which soon is more than "
+        "2√n. Let it grow like √n.",
+        "8.2",
+        ("not a square", "more tokens", "other sizes"),
+    ),
 )
 
 # 08.9
 
 
-def _left(real=None, axis="key", places=None, filler="itself", causal_k=0):
+def _left(real=None, axis="key", places=None, filler="itself", causal_k=0, future=False):
     def function(lengths, n):
         first, j = (n - lengths)[:, None], np.arange(n)
         bits = real(j, lengths[:, None], n) if real else j >= first
         M = causal(n, causal_k) & (bits[:, None, :] if axis == "key" else bits[:, :, None])
+        if future:
+            M = causal(n).T & bits[:, None, :]
         if filler == "itself":
             M = M | np.eye(n, dtype=bool)
         elif filler == "all":
             M = M | ~M.any(axis=-1, keepdims=True)
+        elif filler == "filler":
+            M = M | causal(n) & ~bits[:, :, None]
+        elif filler == "words":
+            M = M | bits[:, None, :] & ~bits[:, :, None]
+        elif filler == "the diagonal of words too":
+            M = M & ~np.eye(n, dtype=bool) | np.eye(n, dtype=bool) & ~bits[:, :, None]
         return M, np.maximum(j - first, 0) if places is None else places(j, first, n)
 
     return function
@@ -937,6 +1233,48 @@ LEFTS = (
         "8.2",
         ("one sequence", "mask", "empty and full"),
     ),
+    Mutant(
+        "one filler too many",
+        _left(real=lambda j, lengths, n: j >= n - lengths - 1),
+        "One filler is taken for a word: the first real token stands at place n minus the length.",
+        "8.6",
+        ("one sequence", "mask"),
+    ),
+    Mutant(
+        "filler sees filler",
+        _left(filler="filler"),
+        "Each filler sees the filler before it as well: itself is enough.",
+        "8.6",
+        ("one sequence", "mask", "empty and full"),
+    ),
+    Mutant(
+        "filler sees words",
+        _left(filler="words"),
+        "The filler sees the words: each filler looks at itself and at nothing else.",
+        "8.6",
+        ("one sequence", "mask"),
+    ),
+    Mutant(
+        "words do not see themselves",
+        _left(filler="the diagonal of words too"),
+        "A word does not see itself: a query may look at keys that are not after it, and it is one of them.",
+        "8.2",
+        ("one sequence", "mask", "empty and full"),
+    ),
+    Mutant(
+        "the future for the past",
+        _left(future=True),
+        "The past is hidden, and the future is seen: query i, a row, may look at keys j ≤ i.",
+        "8.2",
+        ("one sequence", "mask", "empty and full"),
+    ),
+    Mutant(
+        "places of filler counted on",
+        _left(places=lambda j, first, n: (j - first) % n),
+        "The filler has places at the end of the text: it is at place 0.",
+        "8.6",
+        ("one sequence", "places"),
+    ),
 )
 
 # 08.10
@@ -1007,5 +1345,26 @@ PAIRS = (
         "Pairs in both directions are counted: a causal window looks back alone.",
         "8.2",
         ("long texts", "short texts", "millions"),
+    ),
+    Mutant(
+        "one full row twice",
+        _pairs(lambda n, w: (k := min(n, w)) * (k + 1) // 2 + (n - k + 1) * w),
+        "One full row is counted twice: rows 1 to w see 1 to w tokens, and n − w rows are left.",
+        "8.2",
+        ("long texts", "short texts", "width one", "millions"),
+    ),
+    Mutant(
+        "half a square",
+        _pairs(lambda n, w: (k := min(n, w)) * k // 2 + (n - k) * w),
+        "The first rows are counted as half of a square, w²/2: 1 + 2 + … + w is w(w + 1)/2, with the diagonal.",
+        "8.2",
+        ("long texts", "short texts", "millions"),
+    ),
+    Mutant(
+        "first rows without themselves",
+        _pairs(lambda n, w: (k := min(n, w)) * (k - 1) // 2 + (n - k) * w),
+        "The first rows are counted from 0: row i sees itself too, so the sum is 1 + 2 + … + w, w(w + 1)/2.",
+        "8.2",
+        ("long texts", "short texts", "width one", "millions"),
     ),
 )
