@@ -1427,7 +1427,7 @@ PARTINGS = (
 
 
 def _droppable(stays=None, scale=lambda F, p: F / (1 - p), evaluation=lambda X, F, p: X + F, whole=False, lost=False,
-               always=False, held=True, swap=False, scaled=False, draw="rand"):
+               always=False, held=True, swap=False, scaled=False, draw="rand", once=False):
     """stays: the shape of the coins; the rest is what goes wrong."""
 
     def make_droppable(sublayer, p):
@@ -1446,6 +1446,8 @@ def _droppable(stays=None, scale=lambda F, p: F / (1 - p), evaluation=lambda X, 
                 if shape == (0,):
                     return X + (1 - p) * F
                 coins = getattr(torch, draw)(shape, dtype=X.dtype)
+                if once:
+                    coins = self.coins = coins if len(getattr(self, "coins", ())) != len(X) else self.coins
                 coins = coins < p if lost else coins >= p
                 if swap:
                     return coins * X + F
@@ -1604,6 +1606,13 @@ DROPS = (
         "it; a normal number, or one that is rounded, falls otherwise.",
         "7.9",
         ("how often", "p = 0"),
+    ),
+    Mutant(
+        "coins kept",
+        _droppable(once=True),
+        "The coins of the first pass are kept for the next: toss new ones in every call of forward.",
+        "7.9",
+        ("how often",),
     ),
 )
 

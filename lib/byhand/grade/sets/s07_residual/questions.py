@@ -333,15 +333,15 @@ QUESTIONS = (
         cases=(
             Case("evaluation", cases.dropping(0.3, 5, 3, 4), "X + F(X), nothing lost", 1, look=("Y",)),
             Case("what stays", cases.dropping(0.3, 5, 3, 4), "least and greatest share of a remark", 1,
-                 look=("levels",), atol=1e-8),
+                 look=("levels",), atol=1e-6),  # coins in torch's default dtype have seven digits
             Case("whole sequences", cases.dropping(0.4, 4, 6, 3), "unevenness within a sequence", 1,
                  look=("uneven",), atol=1e-8),
             Case("how often", cases.dropping(0.2, 8, 3, 4), "is a share p of 1000 sequences lost?", 1,
                  look=("often",)),
             Case("parameters", cases.dropping(0.3, 2, 3, 5), "the sublayer's are found", 1, look=("parameters",)),
             Case("p = 0", cases.dropping(0.0, 3, 4, 5), "nothing is ever lost", guards="what stays", open=True,
-                 look=("levels", "often"), atol=1e-8),
-            Case("another p", cases.dropping(0.45, 6, 4, 3), "other numbers", guards="what stays", atol=1e-8),
+                 look=("levels", "often"), atol=1e-6),
+            Case("another p", cases.dropping(0.45, 6, 4, 3), "other numbers", guards="what stays", atol=1e-6),
         ),
         clauses=(
             ("which is also what evaluation gives", "evaluation"),

@@ -230,9 +230,15 @@ def _use_module(answer, inputs):
     torch.default_generator.manual_seed(0)
     with torch.no_grad():
         many = torch.randn(400, d, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-        trained, still = made(many), made.eval()(many)
+        trained = made(many)
+        for _ in range(20):  # of few coins all may show the same side
+            kept = trained != 0
+            trained = made(many) if kept.all() or not kept.any() else trained
+        still = made.eval()(many)
     kept = trained != 0
     ratios = (trained / still)[kept]
     factor = torch.stack([ratios.min(), ratios.max()]) if kept.any() else torch.zeros(2, dtype=torch.float64)
     share = 1 - kept.double().mean()
-    return [Y, X.grad, *grads, factor, bool(abs(share - p) < 0.06)]
+    # 1 is right; 0: another share; 2: whole tokens are dropped; 3: whole features, or all
+    tokens, features = ((kept.all(dim=axis) | ~kept.any(dim=axis)).all() and p and share for axis in (1, 0))
+    return [Y, X.grad, *grads, factor, 3 if features else 2 if tokens else int(abs(share - p) < 0.06)]

@@ -125,26 +125,92 @@ GATES = (
         "9.1",
         ("hard",),
     ),
+    Mutant(
+        "x once more",
+        _gradient(lambda X, S, slope, name: X * (S + X * slope)),
+        "The derivative is multiplied by x once more: it is S + x S', and x is in it already.",
+        "9.1",
+        GATED,
+    ),
+    Mutant(
+        "derivative alone",
+        lambda dY, X, name: _gradient(lambda X, S, slope, name: S + X * slope)(1.0, X, name),
+        "This is the derivative f'(x): going back it is multiplied by dY, entry by entry.",
+        "9.1",
+        GATED,
+    ),
+    Mutant(
+        "forward pass",
+        lambda dY, X, name: X * _gate(X, name)[0],
+        "This is the forward pass, x S(x): what comes back is dY times its derivative.",
+        "9.1",
+        GATED,
+    ),
+    Mutant(
+        "slope of one on the ramp",
+        _by_name("hard", lambda X, S, slope: 6 * slope),
+        "hard: the slope of the ramp is 1/6, since the gate is x/6 + 1/2.",
+        "9.1",
+        ("hard",),
+    ),
+    Mutant(
+        "gate not cut",
+        _gradient(lambda X, S, slope, name: (X / 6 + 0.5 if name == "hard" else S) + X * slope),
+        "hard: the gate itself is not cut: S is between 0 and 1 in the first term as well.",
+        "9.1",
+        ("hard",),
+    ),
+    Mutant(
+        "plain logistic gate",
+        _gradient(lambda X, S, slope, name: (T := _sigma(X)) * (1 + X * (1 - T)) if name == "quick" else S + X * slope),
+        "quick: the factor 1.702 is nowhere: the gate is σ(1.702 x), and its slope has the factor too.",
+        "9.1",
+        ("quick",),
+    ),
+    Mutant(
+        "tanh of x in the slope",
+        _by_name("mish", lambda X, S, slope: (1 - np.tanh(X) ** 2) * _sigma(X)),
+        "mish: the slope of tanh is taken at x: its argument is ln(1 + e^x), so it is 1 − S².",
+        "9.1",
+        ("mish", "a batch"),
+    ),
+    Mutant(
+        "slope of the logistic inside",
+        _by_name("mish", lambda X, S, slope: slope * (1 - _sigma(X))),
+        "mish: the slope of ln(1 + e^x) is σ(x) itself; σ (1 − σ) is the slope of σ.",
+        "9.1",
+        ("mish", "a batch"),
+    ),
+    Mutant(
+        "S not squared",
+        _by_name("mish", lambda X, S, slope: (1 - S) * _sigma(X)),
+        "mish: the slope of tanh is 1 − S²: here S is not squared.",
+        "9.1",
+        ("mish", "a batch"),
+    ),
 )
 
 # 09.2
 
 
 def _slope(S, inner, kind):
-    wrong = {False: 1, "gate": S, "logistic": S * (1 - S), "outer": S + inner * (1 - S)}
+    wrong = {False: 1, "gate": S, "logistic": S * (1 - S), "outer": S + inner * (1 - S), "second": inner * S * (1 - S),
+             "minus": S - inner * S * (1 - S), "relu": (inner > 0) * 1.0}
     return S + inner * S * (1 - S) if kind is True else wrong[kind]
 
 
 def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slope=True, branch=False,
-            hidden="both", first=False):
+            hidden="both", first=False, passed="gate", act="silu"):
     def function(dY, X, W_g, W_1, W_2):
         if branch:
             W_g, W_1 = W_1, W_g
         inner, U = X @ W_g, X @ W_1
         S = _sigma(inner)
-        G = inner * S
+        G = {"silu": inner * S, "sigmoid": S, "relu": np.maximum(inner, 0)}[act]
         dH = dY @ W_2.T
-        d_inner, d_up = dG(dH, G, U) * _slope(S, inner, slope), dU(dH, G, U)
+        kind = {"sigmoid": "logistic", "relu": "relu"}.get(act, slope)
+        to_up = {"gate": G, "inner": inner, "σ": S, "nothing": 1.0}[passed]
+        d_inner, d_up = dG(dH, G, U) * _slope(S, inner, kind), dU(dH, to_up, U)
         dX = (ways & 1) * (d_up @ W_1.T) + (ways >> 1) * (d_inner @ W_g.T)
         count = X.shape[-2] if first else X.size // X.shape[-1]
         flat = {name: a.reshape(-1, a.shape[-1])[:count] for name, a in
@@ -236,16 +302,74 @@ SWIGLU = (
         "9.5",
         INNER,
     ),
+    Mutant(
+        "factor forgotten for the gate",
+        _swiglu(dG=lambda dH, G, U: dH),
+        "The gate gets dH as it came: in a product each factor gets the other times the gradient, dG = dH ∘ U.",
+        "9.5",
+        INNER,
+    ),
+    Mutant(
+        "gate forgotten for the factor",
+        _swiglu(passed="nothing"),
+        "X W_1 gets dH as it came: in a product each factor gets the other times the gradient, dH ∘ G.",
+        "9.5",
+        ("dX", "dW_1", "batch", "square"),
+    ),
+    Mutant(
+        "gate without its activation",
+        _swiglu(passed="inner"),
+        "X W_1 gets dH ∘ X W_g: what it was multiplied by is the gate behind its activation, silu(X W_g).",
+        "9.5",
+        ("dX", "dW_1", "batch", "square"),
+    ),
+    Mutant(
+        "σ for the gate",
+        _swiglu(passed="σ"),
+        "X W_1 gets dH ∘ σ(X W_g): what it was multiplied by is silu(X W_g), which is X W_g times that.",
+        "9.5",
+        ("dX", "dW_1", "batch", "square"),
+    ),
+    Mutant(
+        "sigmoid for silu",
+        _swiglu(act="sigmoid"),
+        "The gate is σ(X W_g): silu multiplies that by its own argument, x σ(x). Your gradient is right for your "
+        "layer.",
+        "9.5",
+        (*INNER, "dW_1", "dW_2"),
+    ),
+    Mutant(
+        "relu for silu",
+        _swiglu(act="relu"),
+        "The gate's activation is ReLU: it should be silu(x) = x σ(x). Your gradient is right for your layer.",
+        "9.5",
+        (*INNER, "dW_1", "dW_2"),
+    ),
+    Mutant(
+        "first term of the slope lost",
+        _swiglu(slope="second"),
+        "The slope of silu has one term: silu(x) = x σ(x) is a product, so it is σ + x σ (1 − σ).",
+        "9.5",
+        INNER,
+    ),
+    Mutant(
+        "minus in the slope",
+        _swiglu(slope="minus"),
+        "The second term of silu's slope is subtracted: it is σ + x σ (1 − σ).",
+        "9.5",
+        INNER,
+    ),
 )
 
 # 09.3
 
 
-def _layer(turn, back=None, bias=True, gate=True, second=True, late=False):
+def _layer(turn, back=None, bias=True, gate=True, second=True, late=False, end=False, stream=False, sign=1):
     def function(X, W_1, b_1, W_2, b_2):
         B, d, n = X.shape
         U = turn(X) @ W_1 + (b_1 if bias and not late else 0)
-        Y = ((np.maximum(U, 0) if gate else U) + (b_1 if late else 0)) @ W_2 + (b_2 if second else 0)
+        Y = ((sign * np.maximum(sign * U, 0) if gate else U) + (b_1 if late else 0)) @ W_2 + (b_2 if second else 0)
+        Y = (np.maximum(Y, 0) if end else Y) + (turn(X) if stream else 0)
         return back(Y, (B, d, n)) if back else Y.mT
 
     return function
@@ -309,13 +433,34 @@ LAYER = (
         "9.2",
         EVERY,
     ),
+    Mutant(
+        "ReLU at the end too",
+        _layer(lambda X: X.mT, end=True),
+        "There is a second ReLU, behind W_2: the layer has one, between its two maps, and its output may be negative.",
+        "9.2",
+        EVERY,
+    ),
+    Mutant(
+        "stream added",
+        _layer(lambda X: X.mT, stream=True),
+        "X is added to the output: the stream belongs to the block, this is the layer alone.",
+        "9.7",
+        EVERY,
+    ),
+    Mutant(
+        "minimum for maximum",
+        _layer(lambda X: X.mT, sign=-1),
+        "The negative part is kept: ReLU is the larger of 0 and u.",
+        "9.1",
+        EVERY,
+    ),
 )
 
 # 09.4
 
 
 def _branch(train=lambda k, p: k / (1 - p), back=None, rest=1.0, stream=False, always=False,
-            below=lambda k, p: 1.0):
+            below=lambda k, p: 1.0, up=lambda k, p: 1.0):
     """Y = X + factor · F, where a factor is wrong: in training, on the way back, in evaluation, or on the stream."""
 
     def function(dY, X, F, keep, p, training):
@@ -324,7 +469,8 @@ def _branch(train=lambda k, p: k / (1 - p), back=None, rest=1.0, stream=False, a
         factor = train(k, p) if on else (rest(p) if callable(rest) else rest)
         behind = back(k, p) if back and on else factor
         over = k / (1 - p) if stream and on else 1.0
-        return over * X + factor * F, over * (below(factor, p) if on else 1.0) * dY, behind * dY + 0 * F
+        ahead, back_again = (up(k, p), below(factor, p)) if on else (1.0, 1.0)
+        return over * ahead * X + factor * F, over * back_again * dY, behind * dY + 0 * F
 
     return function
 
@@ -425,6 +571,56 @@ BRANCHES = (
         "9.7",
         TRAINED,
     ),
+    Mutant(
+        "stream dropped in Y alone",
+        _branch(up=lambda k, p: k),
+        "In Y the stream is dropped with the branch: a sequence whose branch is dropped goes on as it came.",
+        "9.7",
+        TRAINED,
+    ),
+    Mutant(
+        "stream dropped and scaled in Y",
+        _branch(up=lambda k, p: k / (1 - p)),
+        "In Y the stream is dropped and scaled with the branch: X always passes, as it came.",
+        "9.7",
+        TRAINED,
+    ),
+    Mutant(
+        "both dropped, none scaled",
+        _branch(train=lambda k, p: k, up=lambda k, p: k, back=lambda k, p: k / (1 - p)),
+        "Y is (X + F) dropped as a whole: X always passes, and a branch that is kept is divided by 1 − p.",
+        "9.7",
+        TRAINED,
+    ),
+    Mutant(
+        "stream scaled",
+        _branch(up=lambda k, p: 1 / (1 - p)),
+        "The stream is divided by 1 − p: only the branch is, since X is never dropped.",
+        "9.7",
+        TRAINED,
+    ),
+    Mutant(
+        "stream's gradient dropped",
+        _branch(below=lambda r, p: r * (1 - p)),
+        "dX is 0 where the branch was dropped: X went on without it, so dX is dY in every sequence.",
+        "9.7",
+        TRAINED,
+    ),
+    Mutant(
+        "multiplied by the share",
+        _branch(train=lambda k, p: k * (1 - p)),
+        "A branch that is kept is multiplied by 1 − p: it is there in a share 1 − p of the draws, so it is divided by "
+        "it.",
+        "9.6",
+        TRAINED,
+    ),
+    Mutant(
+        "no branch in evaluation",
+        _branch(rest=0.0),
+        "In evaluation the branch is left out: nothing is dropped there, Y = X + F.",
+        "9.6",
+        ("evaluation",),
+    ),
 )
 
 # 09.5
@@ -435,10 +631,10 @@ def _softmax(S, axis=-1):
     return E / E.sum(axis=axis, keepdims=True)
 
 
-def _norm(x, gamma, beta, outside=False, loose=False):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    var = (centred * centred).sum(axis=-1, keepdims=True) / (x.shape[-1] - loose)
-    s = np.sqrt(var) + 1e-5 if outside else np.sqrt(var + 1e-5)
+def _norm(x, gamma, beta, outside=False, loose=False, moved=True, axis=-1, eps=1e-5):
+    centred = x - moved * x.mean(axis=axis, keepdims=True)
+    var = (centred * centred).sum(axis=axis, keepdims=True) / (x.shape[axis] - loose)
+    s = np.sqrt(var) + eps if outside else np.sqrt(var + eps)
     return centred / s * gamma + beta, (centred / s, s, gamma)
 
 
@@ -451,20 +647,23 @@ def _norm_back(dy, cache, outside=False, centred=True, turned=True, gain=True, s
 
 
 def _softmax_back(dA, A, rows=True):
+    if rows == "diagonal":
+        return A * (1 - A) * dA
     return A * (dA - bool(rows) * (A * dA).sum(axis=0 if rows == "columns" else -1, keepdims=True))
 
 
-def _attend(X, p, root=True, axis=-1):
+def _attend(X, p, root=True, axis=-1, out=True):
     Q, K, V = X @ p["W_q"], X @ p["W_k"], X @ p["W_v"]
-    A = _softmax(Q @ K.T / (math.sqrt(Q.shape[-1]) if root else 1), axis)
-    return A @ V @ p["W_o"], (X, Q, K, V, A)
+    scale = {True: math.sqrt(Q.shape[-1]), False: 1, "d": Q.shape[-1], "tokens": math.sqrt(len(Q))}[root]
+    A = _softmax(Q @ K.T / scale, axis)
+    return A @ V @ (p["W_o"] if out else np.eye(Q.shape[-1])), (X, Q, K, V, A)
 
 
 def _attend_back(dO, cache, p, X_raw, sinks="qkv", root=True, rows=True, raw=False, turned=True, values=True,
-                 through=True, behind=True, own=False):
+                 through=True, behind=True, own=False, late=True):
     X, Q, K, V, A = cache
     dZ = dO @ p["W_o"].T if through else dO
-    dS = _softmax_back(dZ @ V.T, A, rows) / (math.sqrt(Q.shape[-1]) if root else 1)
+    dS = _softmax_back((dZ if late else dO) @ V.T, A, rows) / (math.sqrt(Q.shape[-1]) if root else 1)
     K, Q = (Q, K) if own else (K, Q)
     d = {"q": dS @ K, "k": (dS.T if turned else dS) @ Q, "v": (A.T if values else A) @ dZ}
     read = X_raw if raw else X
@@ -490,7 +689,8 @@ def _parts(options, *names):
     return {key.split("_", 1)[1]: value for key, value in options.items() if key.split("_", 1)[0] in names}
 
 
-def _block(stream=(1, 1), wirings=None, order=(1, 2), gain_of="hat", mean=False, handed="right", **options):
+def _block(stream=(1, 1), wirings=None, order=(1, 2), gain_of="hat", mean=False, handed="right", joined="stream",
+           crossed=False, **options):
     """Forward and backward of the block with a part replaced by a wrong one: an option such as norm_centred=False
     goes to the part of that name."""
     of = {name: _parts(options, name) for name in ("norm", "normback", "attend", "attendback", "feedback")}
@@ -503,35 +703,39 @@ def _block(stream=(1, 1), wirings=None, order=(1, 2), gain_of="hat", mean=False,
         p, caches, grads = params, {}, {}
         first = X
         for i in order:
-            affine = p[f"gamma_{i}"], p[f"beta_{i}"]
-            read = first if wiring == "parallel" else X
+            own = 3 - i if crossed else i
+            affine = p[f"gamma_{own}"], p[f"beta_{own}"]
+            read = first if wiring == "parallel" or joined == "both read X" and wiring == "pre" else X
             if wiring == "post":
                 out, inner = layers[i](X, p)
-                X, norm = _norm(X + out, *affine, **of["norm"])
+                entered, (X, norm) = X + out, _norm(X + out, *affine, **of["norm"])
             else:
                 bar, norm = _norm(read, *affine, **of["norm"])
                 out, inner = layers[i](bar, p)
-                X = X + out
-            caches[i] = norm, inner, read
+                entered = read
+                X = {"bar": bar, "X": first}.get(joined if wiring == "pre" else "", X) + out
+            caches[i] = norm, inner, read, entered
         Y, dX = X, dY
         arrived = dY
         for i in reversed(order):
-            norm, inner, read = caches[i]
+            norm, inner, read, entered = caches[i]
             gain, shift = p[f"gamma_{i}"], p[f"beta_{i}"]
             before = dX
             if wiring == "post":
                 dn = dX
                 dX = _norm_back(dX, norm, **of["normback"])
-                through, g = backs[i](dX, inner, p, read)
+                through, g = backs[i](before if handed == "branch past the norm" else dX, inner, p, read)
             else:
-                dn, g = backs[i](arrived if wiring == "parallel" and handed != "in a row" else dX, inner, p, read)
+                last = wiring == "parallel" and handed != "in a row" or wiring == "pre" and handed == "dY to both"
+                dn, g = backs[i](arrived if last else dX, inner, p, read)
                 through = _norm_back(dn, norm, **of["normback"])
-            seen = {"bar": norm[0] * gain + shift, "scaled": norm[0] * gain}.get(gain_of, norm[0])
+            seen = {"bar": norm[0] * gain + shift, "scaled": norm[0] * gain, "x": entered}.get(gain_of, norm[0])
             over = np.mean if mean else np.sum
             grads |= g | {f"gamma_{i}": over(dn * seen, axis=0), f"beta_{i}": over(dn, axis=0)}
             if gain_of == "exchanged":
                 grads[f"gamma_{i}"], grads[f"beta_{i}"] = grads[f"beta_{i}"], grads[f"gamma_{i}"]
             past = before if wiring == "post" and handed == "past the norm" else dX
+            past = arrived if wiring == "pre" and handed == "stream from Y" else past
             dX = (1 if wiring == "parallel" else stream[i - 1]) * past + through
         if wiring == "parallel":
             dX = dX + (stream[0] * stream[1] - 1) * arrived
@@ -830,13 +1034,131 @@ BLOCK = (
         "9.8",
         _in("dX and norms", "post"),
     ),
+    Mutant(
+        "diagonal of the softmax",
+        _block(attendback_rows="diagonal"),
+        "The softmax's backward is a (1 − a) da, its diagonal alone: a score moves all weights of its row, so "
+        "dS = A ∘ (dA − Σ A ∘ dA).",
+        "4.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "scores before the output map",
+        _block(attendback_late=False),
+        "dA is made from dO: the weights met the values before W_o, so dA = dZ Vᵀ with dZ = dO W_oᵀ.",
+        "9.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "gain from the input",
+        _block(gain_of="x"),
+        "dγ is made from the norm's input: the gain is multiplied by x̂, so it is the sum of dy ∘ x̂.",
+        "6.3",
+        BACK,
+    ),
+    Mutant(
+        "dY to attention",
+        _block(handed="dY to both"),
+        "In \"pre\" attention is handed dY itself: what it wrote was also read by the feed-forward layer, so it gets "
+        "the gradient of Y_1.",
+        "9.8",
+        (*_in("attention", "pre"), *_in("dX and norms", "pre")),
+    ),
+    Mutant(
+        "stream from the end",
+        _block(handed="stream from Y"),
+        "In \"pre\" the stream past attention carries dY: it carries the gradient of Y_1, in which the feed-forward "
+        "layer's share is already.",
+        "9.8",
+        _in("dX and norms", "pre"),
+    ),
+    Mutant(
+        "branch past the norm",
+        _block(handed="branch past the norm"),
+        "In \"post\" a sublayer is handed the gradient behind its norm: the sum was normalised, so it goes back "
+        "through "
+        "the norm first.",
+        "9.8",
+        (*_in("feed-forward", "post"), *_in("attention", "post"), *_in("dX and norms", "post")),
+    ),
+    Mutant(
+        "both read X in pre",
+        _block(joined="both read X"),
+        'In "pre" the feed-forward layer reads X: that is "parallel". It reads Y_1, with what attention has added.',
+        "9.7",
+        _in("output", "pre"),
+    ),
+    Mutant(
+        "attention left out of the sum",
+        _block(joined="X"),
+        'In "pre" the second sum begins with X: it is Y_1 + FF, and what attention wrote is lost without it.',
+        "9.7",
+        _in("output", "pre"),
+    ),
+    Mutant(
+        "normalised copy added",
+        _block(joined="bar"),
+        'In "pre" the normalised copy is added: the norm stands on the branch, and the stream is X itself.',
+        "9.7",
+        _in("output", "pre"),
+    ),
+    Mutant(
+        "norms exchanged",
+        _block(crossed=True),
+        "The two norms have changed places: the first, γ_1 and β_1, belongs to attention, the second to the "
+        "feed-forward layer.",
+        "9.7",
+        OUT,
+    ),
+    Mutant(
+        "no output map",
+        _block(attend_out=False),
+        "The output map is missing: what the weights collect goes through W_o.",
+        "9.8",
+        OUT,
+    ),
+    Mutant(
+        "scale without its root",
+        _block(attend_root="d"),
+        "The scores are divided by d: it is its root, √d.",
+        "9.8",
+        OUT,
+    ),
+    Mutant(
+        "scale of the tokens",
+        _block(attend_root="tokens"),
+        "The scores are divided by the root of the number of tokens: q · k adds d products, so it is √d.",
+        "9.8",
+        OUT,
+    ),
+    Mutant(
+        "RMSNorm for LayerNorm",
+        _block(norm_moved=False),
+        "The mean of the token is not subtracted: that is RMSNorm, and the block has LayerNorm.",
+        "6.2",
+        OUT,
+    ),
+    Mutant(
+        "norm over the tokens",
+        _block(norm_axis=0),
+        "The norm runs over the tokens: each token has a mean and a deviation of its own.",
+        "6.2",
+        OUT,
+    ),
+    Mutant(
+        "no ε",
+        _block(norm_eps=0.0),
+        "ε is missing: it is 1e-5, inside the root, √(σ² + ε).",
+        "6.2",
+        OUT,
+    ),
 )
 
 # 09.6
 
 
 def _ledger(maps=4, gate=1, biases=True, norms=2, heads_too=False, double=2, wide=False, gate_bias=0, always=0,
-            both=2, meet=None, shifts=5, one=False, added=0, product=0):
+            both=2, meet=None, shifts=5, one=False, added=0, product=0, feeds=None, each=False):
     def function(n, d, d_ff, heads, gated, bias):
         f = 4 * d if wide else d_ff
         feed = (2 + gated * gate) * d * f
@@ -844,6 +1166,10 @@ def _ledger(maps=4, gate=1, biases=True, norms=2, heads_too=False, double=2, wid
         scores = double * both * n * n * d * (heads if heads_too else 1) // (heads if one else 1)
         meets = meet(d, f, gated) if meet else (2 + gated * gate) * f / both
         in_maps, in_feed = double * n * maps * d * d + added * bias * n * d, double * n * feed + product * gated * n * f
+        if feeds:
+            in_feed = double * n * feeds * d * f
+        if each:
+            in_maps, in_feed, scores = in_maps // n, in_feed // n, scores // n
         return maps * d * d + feed + extra, in_maps, in_feed, scores, meets
 
     return function
@@ -984,6 +1310,41 @@ LEDGER = (
         "9.9",
         ("meeting", "gated"),
     ),
+    Mutant(
+        "biases of attention forgotten",
+        _ledger(shifts=1),
+        "The biases of attention are missing: its four maps have one of width d each.",
+        "9.9",
+        ("parameters", "gated with biases"),
+    ),
+    Mutant(
+        "one matrix in the layer",
+        _ledger(feeds=1),
+        "The feed-forward layer's operations are those of one matrix: each of its matrices is a product of its own.",
+        "9.9",
+        ("operations", "gated"),
+    ),
+    Mutant(
+        "gate not multiplied",
+        _ledger(feeds=2),
+        "W_g is among the parameters and not among the operations: X W_g is a product as well.",
+        "9.9",
+        ("gated",),
+    ),
+    Mutant(
+        "for each token",
+        _ledger(each=True),
+        "These are the operations of one token: a pass has n of them.",
+        "9.9",
+        ("operations", "gated"),
+    ),
+    Mutant(
+        "meeting with one product",
+        _ledger(meet=lambda d, f, gated: (2.0 + gated) * f),
+        "The length is that at which one of the two products costs as much: Q Kᵀ and A V together cost 4n²d.",
+        "9.9",
+        ("meeting", "gated"),
+    ),
 )
 
 # 09.7
@@ -1079,6 +1440,34 @@ CUBES = (
         "sixth divided by s once",
         lambda s: (ROOT / s, ROOT**2 / s**2 / 3 - 1 / 6 / s),
         "The part −1/6 is divided by s once: beside the slope 1/s the cube has 1/s³, so their ratio has 1/s².",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "c over the square",
+        lambda s: (ROOT / s**2, (ROOT**2 / 3 - 1 / 6) / s**2),
+        "c is divided by s²: the density of Φ(x/s) at 0 is 1/(s √(2π)), with one s.",
+        "9.1",
+        ("c", "narrow"),
+    ),
+    Mutant(
+        "c in a as well",
+        lambda s: (ROOT / s, ROOT / s * (ROOT**2 / 3 - 1 / 6) / s**2),
+        "This is c a, the whole factor of x³: c stands before the bracket, so a is without it.",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "sign of the third",
+        lambda s: (ROOT / s, (-(ROOT**2) / 3 - 1 / 6) / s**2),
+        "The third of tanh is on the wrong side: c a − c³/3 is the cube of the tanh, so c²/3 is added in a.",
+        "9.1",
+        ("a", "narrow"),
+    ),
+    Mutant(
+        "sign of a",
+        lambda s: (ROOT / s, -(ROOT**2 / 3 - 1 / 6) / s**2),
+        "a has the opposite sign: c a is the cube of the gate's argument, −1/6 from Φ and + c²/3 from the tanh.",
         "9.1",
         ("a", "narrow"),
     ),
@@ -1183,6 +1572,24 @@ MAXIMA = (
         "This is a + ReLU(b): a unit must compare the two, so it reads b − a.",
         "9.2",
         WIDTHS,
+    ),
+    Mutant(
+        "without a difference, of b",
+        _maximum((1, 0, 0), (0, 1, -1), (1, 1, -1)),
+        "This is b + ReLU(a): a unit must compare the two, so it reads a − b.",
+        "9.2",
+        WIDTHS,
+    ),
+    *(
+        Mutant(
+            f"shifted by {shift}",
+            _maximum((1, 0), (-1, 1), (1, "shifted"), shift=float(shift)),
+            "A bias that lifts b above 0 and is taken away again works as long as b is not below it: use two units, "
+            "ReLU(b) − ReLU(−b).",
+            "9.2",
+            WIDTHS,
+        )
+        for shift in (10, 100, 1000)
     ),
 )
 
@@ -1328,7 +1735,8 @@ STAYERS = (
 # 09.10
 
 
-def _module(gate="W_g", factor=True, drop=None, turned=False, silu=True, buffer=False, stream=False):
+def _module(gate="W_g", factor=True, drop=None, turned=False, silu=True, buffer=False, stream=False, held=False,
+            acts="gate"):
     def make_gated_layer(d, f, p):
         import torch
         from torch.nn import functional
@@ -1355,6 +1763,9 @@ def _module(gate="W_g", factor=True, drop=None, turned=False, silu=True, buffer=
                     return functional.dropout(x, 1 - p, self.training)
                 if drop == "not scaled":
                     return x * (torch.rand_like(x) >= p) if self.training else x
+                if drop in ("tokens", "features") and self.training:
+                    size = {"tokens": (*x.shape[:-1], 1), "features": x.shape[-1:]}[drop]
+                    return x * (torch.rand(size, dtype=x.dtype) >= p) / (1 - p)
                 if drop == "rows" and self.training:
                     return x * (torch.rand_like(x) >= p).double() / (1 - p) ** 2
                 return functional.dropout(x, p, self.training)
@@ -1362,9 +1773,15 @@ def _module(gate="W_g", factor=True, drop=None, turned=False, silu=True, buffer=
             def forward(self, X):
                 act = {True: functional.silu, False: torch.sigmoid}.get(silu, getattr(functional, str(silu), None))
                 A, B = (self.W_g, self.W_1) if gate == "W_g" else (self.W_1, self.W_g)
-                H = act(X @ A) * (X @ B) if factor else act(X @ A) + X @ B
+                if drop == "input":
+                    X = functional.dropout(X, p, self.training)
+                G, U = act(X @ A), X @ B
+                G = G.detach() if held else G
+                H = {"both": G * act(U), "product": act((X @ A) * U)}.get(acts, G * U) if factor else G + U
                 if drop == "hidden":
                     return functional.dropout(H, p, self.training) @ self.W_2
+                if drop == "input":
+                    return H @ self.W_2
                 return self.dropped(H @ self.W_2) + (X if stream else 0)
 
         return Layer()
@@ -1479,12 +1896,55 @@ MODULES = (
         "9.7",
         ("evaluation and backward", "leading axes", "no dropout"),
     ),
+    Mutant(
+        "dropout of the input",
+        _module(drop="input"),
+        "Dropout acts on X: it belongs behind W_2, on the output.",
+        "9.7",
+        ("training",),
+    ),
+    Mutant(
+        "whole tokens",
+        _module(drop="tokens"),
+        "Whole tokens are dropped: in dropout each number of the output has a chance of its own.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "whole features",
+        _module(drop="features"),
+        "Whole features are dropped, the same for all tokens, or all of the output at once: each number of it has a "
+        "chance of its own, drawn anew in every pass.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "gate detached",
+        _module(held=True),
+        "The gate is detached: it is a product of X and W_g, and gets a gradient like the other branch.",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "silu on both",
+        _module(acts="both"),
+        "silu acts on both branches: X W_1 is not activated.",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
+    Mutant(
+        "silu of the product",
+        _module(acts="product"),
+        "silu acts on the product of both branches: it acts on X W_g alone, and the product comes after it.",
+        "9.5",
+        ("evaluation and backward", "leading axes", "no dropout"),
+    ),
 )
 
 # 09.11
 
 
-def _table(bias=-1.0, weight=1.0, order="ij", turned=False, sums=False, swap=False):
+def _table(bias=-1.0, weight=1.0, order="ij", turned=False, sums=False, swap=False, second=True):
     def function(T):
         s, t, v = T.shape
         if sums:  # a unit a symbol: what is known of each by itself
@@ -1493,8 +1953,10 @@ def _table(bias=-1.0, weight=1.0, order="ij", turned=False, sums=False, swap=Fal
         W_1 = np.zeros((s + t, s * t))
         for i in range(s):
             for j in range(t):
-                unit = i * t + j if order == "ij" else j * s + i
-                W_1[i, unit] = W_1[s + j, unit] = weight
+                unit = {"ij": i * t + j, "ji": j * s + i, "by s": i * s + j}[order]
+                W_1[i, unit] = weight
+                if second:
+                    W_1[j if second == "among the first" else s + j, unit] = weight
         W_2 = np.swapaxes(T, 0, 1).reshape(s * t, v) if swap else T.reshape(s * t, v)
         return W_1, np.full(s * t, bias), W_2, np.zeros(v)
 
@@ -1522,7 +1984,8 @@ TABLES = (
     Mutant(
         "threshold of two",
         _table(bias=-2.0),
-        "With a threshold of 2 both symbols together reach just 0, and nothing opens.",
+        "Nothing opens: with a threshold of 2 both symbols together reach just 0, and with a threshold of 1 one "
+        "symbol alone does, if the unit reads no other.",
         "9.4",
         FACTS,
     ),
@@ -1553,5 +2016,19 @@ TABLES = (
         "Each symbol adds what is known of it alone: a table of pairs needs units that see both symbols.",
         "9.4",
         FACTS,
+    ),
+    Mutant(
+        "second symbol among the first",
+        _table(second="among the first"),
+        "The second symbol is looked for among the first: j stands at place s + j of the token.",
+        "9.4",
+        ("two by three", "a square table"),
+    ),
+    Mutant(
+        "units counted by s",
+        _table(order="by s"),
+        "Unit i·s + j is that of two pairs, or of none: each i has t units, so it is i·t + j.",
+        "9.4",
+        ("two by three", "wide"),
     ),
 )
