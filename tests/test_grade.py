@@ -899,6 +899,15 @@ def test_two_numbers_in_each_others_place_are_named():
     assert _exchanged("ab", telling, telling[::-1]).startswith("a and b are exchanged")
 
 
+def test_a_list_that_an_answer_lengthens_is_a_changed_input():
+    def text_score(logits, text, eos):
+        text.append(eos)
+        logs = logits - np.logaddexp.reduce(logits, axis=1)[:, None]
+        return sum(row[word] for row, word in zip(logs, text, strict=True))
+
+    assert "changed its input text in place" in repr(check("10.11", text_score))
+
+
 def test_outputs_in_each_others_place_are_no_two_mistakes():
     def equal_voices(N, v):
         place = np.arange(N)

@@ -102,6 +102,41 @@ SHIFTS = (
         "10.5",
         ("pad is a word",),
     ),
+    Mutant(
+        "labels shifted as well",
+        _shift(labels=lambda texts, ignore, real: np.where(
+            real, np.concatenate([texts[:, 1:], texts[:, :1]], axis=1), ignore)),
+        "The labels are shifted as well, to the left: the inputs are one place late already, so row i says the word at "
+        "place i of the text.",
+        "10.5",
+        ("one text", "padded", "longer"),
+    ),
+    Mutant(
+        "BOS over the first word",
+        _shift(inputs=lambda texts, lengths, bos, pad, real, moved: np.where(
+            real, np.where(np.arange(texts.shape[1]) == 0, bos, texts), pad)),
+        "BOS stands in the place of the first word, and the others have not moved: all words move on by one, and the "
+        "last one drops out.",
+        "10.5",
+        ("one text", "padded", "longer"),
+    ),
+    Mutant(
+        "one input too few",
+        _shift(inputs=lambda texts, lengths, bos, pad, real, moved: np.where(
+            np.arange(texts.shape[1]) < lengths[:, None] - 1, moved, pad)),
+        "One input is missing: the row that has read the last word but one says the last word, so there are as many "
+        "inputs as words.",
+        "10.5",
+        ("one text", "padded", "one word", "longer"),
+    ),
+    Mutant(
+        "one label too many",
+        _shift(labels=lambda texts, ignore, real: np.where(
+            np.arange(texts.shape[1]) <= real.sum(axis=1, keepdims=True), texts, ignore)),
+        "One label too many: the first lengths[b] of row b are real, so the comparison is <, not ≤.",
+        "10.5",
+        ("padded",),
+    ),
 )
 
 # 10.2
@@ -114,10 +149,18 @@ def _memory(add=None, slope=lambda Y: 1 - Y * Y, chain=True, A_T=True, W_T=True,
             dU = dY * slope(Y[i + 1])
             a, w = A[i].T if A_T else A[i], W[i].T if W_T else W[i]
             terms.insert(0, a @ dU @ w)
-            dY = dU + past * dY if chain else top
+            dY = top if chain == "top" and i else dU + past * dY if chain else top
         return (add or sum)(terms), dY
 
     return function
+
+
+def _forwards(dY, Y, A, W):
+    dM = 0
+    for i in range(len(A)):
+        dY = dY * (1 - Y[i + 1] * Y[i + 1])
+        dM = dM + A[i].T @ dY @ W[i].T
+    return dM, dY
 
 
 def _at_input(dY, Y, A, W):
@@ -185,7 +228,9 @@ MEMORY = (
     Mutant(
         "every block sees the top",
         _memory(chain=False),
-        "Every block is given the gradient of the last output: block l must get what the block above it sends down.",
+        "dY is handed down as it came: block l gets what the block above it sends down, which is its own gradient "
+        "times "
+        "the slope of tanh, and so is the gradient of Y[0].",
         "10.6",
         DEEP,
     ),
@@ -224,6 +269,34 @@ MEMORY = (
         "nothing goes past it.",
         "10.6",
         EVERY_BLOCK,
+    ),
+    Mutant(
+        "dY to every block",
+        _memory(chain="top"),
+        "Every block begins with dY: what reaches block l has come through the slopes of tanh of all blocks above it.",
+        "10.6",
+        DEEP,
+    ),
+    Mutant(
+        "from the bottom up",
+        lambda dY, Y, A, W: _forwards(dY, Y, A, W),
+        "The loop runs from the first block to the last: a gradient comes from the last one down.",
+        "10.6",
+        DEEP,
+    ),
+    Mutant(
+        "one map for all",
+        lambda dY, Y, A, W: _memory()(dY, Y, A, np.stack([W[0]] * len(W))),
+        "The map of the first block is used for all: block l has its own W[l].",
+        "10.6",
+        DEEP,
+    ),
+    Mutant(
+        "one set of weights for all",
+        lambda dY, Y, A, W: _memory()(dY, Y, np.stack([A[0]] * len(A)), W),
+        "The weights A of the first block are used for all: block l has its own A[l].",
+        "10.6",
+        DEEP,
     ),
 )
 
@@ -374,6 +447,12 @@ def _zero_scores(Q, K, V, mask):
     return A @ V, A
 
 
+def _plus_mask(Q, K, V, mask):
+    S = Q @ K.mT / Q.shape[-1] ** 0.5
+    A = weights(S if mask is None else S + mask)
+    return A @ V, A
+
+
 def _first(M):
     return np.arange(M.shape[-2]) == 0
 
@@ -500,6 +579,21 @@ READING = (
         "10.6",
         EVERY_READING,
     ),
+    Mutant(
+        "keys from the decoder",
+        _reading("YYM"),
+        "The keys come from the decoder: a score then compares target words with each other; the keys stand beside the "
+        "values, and are made from M.",
+        "10.6",
+        ("as long as the source", "padded, equal lengths"),
+    ),
+    Mutant(
+        "mask added",
+        lambda Y, M, W_q, W_k, W_v, mask=None: _plus_mask(Y @ W_q, M @ W_k, M @ W_v, mask),
+        "The boolean mask is added to the scores: True counts as 1, and nothing is hidden. A hidden key needs −∞.",
+        "10.6",
+        ("padded source", "padded, equal lengths"),
+    ),
 )
 
 # 10.5
@@ -520,6 +614,11 @@ def _tied(lookup=True, scored=True, scale_lookup=True, scale_scored=False, repea
         return share * dE
 
     return function
+
+
+def _assigned(E, ids, rows, dE):
+    dE[ids] = rows
+    return dE
 
 
 def _read_only(E, ids, dX, H, dZ, scale):
@@ -616,6 +715,29 @@ TIED = (
         "10.5",
         SCALED,
     ),
+    Mutant(
+        "√d for the scale",
+        lambda E, ids, dX, H, dZ, scale: _tied()(E, ids, dX, H, dZ, E.shape[1] ** 0.5),
+        "The look-up's gradient is multiplied by √d: it is the scale that is given, whatever that is.",
+        "10.5",
+        ("no scale",),
+    ),
+    Mutant(
+        "mean over the places of a word",
+        lambda E, ids, dX, H, dZ, scale: _tied(scored=False)(E, ids, dX, H, dZ, scale) / np.maximum(
+            np.bincount(ids.ravel(), minlength=len(E)), 1)[:, None] + _tied(lookup=False)(E, ids, dX, H, dZ, scale),
+        "The look-ups of a word that stands in the text several times are averaged: their gradients add.",
+        "10.5",
+        SCALED,
+    ),
+    Mutant(
+        "last look-up alone",
+        lambda E, ids, dX, H, dZ, scale: _assigned(E, ids, scale * dX, _tied(lookup=False)(E, ids, dX, H, dZ, scale)),
+        "The row of a word is set to its look-up's gradient, over what was there: every look-up is added, and the "
+        "scores' share stays.",
+        "10.5",
+        EVERY_TABLE,
+    ),
 )
 
 # 10.6
@@ -633,6 +755,16 @@ def _greedy(row=-1, keep_bos=False, keep_eos=False, stop=True, history=True, pic
         return text if keep_eos or not stop or text[-1] != eos else text[:-1]
 
     return function
+
+
+def _never_empty(step, bos, eos, max_len):
+    text = []
+    while len(text) < max_len:
+        word = int(step([bos, *text])[-1].argmax())
+        if text and word == eos:
+            break
+        text.append(word)
+    return text
 
 
 GREEDY = (
@@ -698,6 +830,22 @@ GREEDY = (
         "The text is one word longer than max_len: BOS does not count, but nothing else may be added.",
         "10.11",
         ("does not end",),
+    ),
+    Mutant(
+        "row before the last",
+        lambda step, bos, eos, max_len: _greedy(row=0, keep_bos=False)(
+            lambda prefix: step(prefix)[-2:], bos, eos, max_len),
+        "The row before the last is read: it scores the word that was written before. The word after the whole prefix "
+        "stands in the last row.",
+        "10.11",
+        ("three words", "five words"),
+    ),
+    Mutant(
+        "EOS kept as the first word",
+        lambda step, bos, eos, max_len: _never_empty(step, bos, eos, max_len),
+        "EOS as the first word is written down: a text can be empty, and EOS is no word of it.",
+        "10.11",
+        ("no word",),
     ),
 )
 
@@ -782,7 +930,8 @@ COUNTS = (
     Mutant(
         "no norms",
         _count(block=lambda d, f: 4 * (d * d + d) + 2 * d * f + f + d),
-        "N lacks the norms of the blocks: two a block, each with gain and shift, 4d in all.",
+        "N lacks 4d in every block: the two norms have 4d, gain and shift each, and the four maps of attention have 4d "
+        "of biases.",
         "10.8",
         COUNTED,
     ),
@@ -850,6 +999,49 @@ COUNTS = (
         "10.8",
         COUNTED,
     ),
+    Mutant(
+        "f for both biases",
+        _count(block=lambda d, f: 4 * (d * d + d) + 2 * d * f + 2 * f + 4 * d),
+        "N counts f for each bias of the feed-forward layer: the second one, behind the map back, has d entries.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "one matrix in the layer",
+        _count(block=lambda d, f: 4 * (d * d + d) + d * f + f + d + 4 * d),
+        "N counts one matrix in the feed-forward layer: there are two, up to f and back to d.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "cross-attention as well",
+        _count(block=lambda d, f: 8 * (d * d + d) + 2 * d * f + f + d + 4 * d),
+        "N counts attention twice a block: a GPT-like decoder has no memory to read, and no cross-attention.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "tables in every block",
+        lambda V, n_max, d, f, L: (L * (_count()(V, n_max, d, f, 1)[0]), 2 * d + f),
+        "N counts the tables and the last norm once for each block: there is one of each in the model.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "length of the whole stack",
+        lambda V, n_max, d, f, L: (_count()(V, n_max, d, f, L)[0], (2 * d + f) * L),
+        "N is right; the length has L in it: all blocks are alike, so it is that of one.",
+        "10.8",
+        COUNTED,
+    ),
+    Mutant(
+        "half of the length",
+        _count(n=lambda d, f: (2 * d + f) // 2),
+        "N is right; the length is half of it: a token costs 4 n d in Q Kᵀ and A V, and 8d² + 4df in the other "
+        "products.",
+        "10.8",
+        COUNTED,
+    ),
 )
 
 # 10.8
@@ -883,7 +1075,17 @@ def _head(place=lambda i, n: n - 1 - i, sharp=1e3, key="place", query="place", v
 
 HEADS = ("three places", "five places", "other sizes")
 
+FORTY = ("forty places",)
+
 BACKWARDS = (
+    Mutant(
+        "sharp for a few places",
+        _head(sharp=20.0),
+        "The weight of the right place sinks as n grows: more places share the rest, and √d_k divides the scores. Let "
+        "the large number grow with n.",
+        "10.11",
+        FORTY,
+    ),
     Mutant(
         "forwards",
         _head(place=lambda i, n: i),
@@ -1018,7 +1220,7 @@ LOSING = (
 
 
 def _writing(place=0, scale=None, residual=True, kept=True, places=True, graph=False, own=True,
-             one_more=False):
+             one_more=False, pick="argmax", roles="qk", prompt=True):
     def function(ids, steps, E, P, W_q, W_k, W_v):
         import contextlib
 
@@ -1026,14 +1228,15 @@ def _writing(place=0, scale=None, residual=True, kept=True, places=True, graph=F
 
         with contextlib.nullcontext() if graph else torch.no_grad():
             read, keys, values, written, scores = list(ids), [], [], [], []
+            to_query, to_key = ({"q": W_q, "k": W_k}[role] for role in roles)
 
             def hear(word, i):
                 x = E[word] + (P[i] if places else 0)
-                keys.append(x @ W_k)
+                keys.append(x @ to_key)
                 values.append(x @ W_v)
                 return x
 
-            for i in range(len(read)):
+            for i in range(0 if prompt else len(read) - 1, len(read)):
                 x = hear(read[i], i)
             for step in range(steps):
                 if not kept:
@@ -1043,10 +1246,10 @@ def _writing(place=0, scale=None, residual=True, kept=True, places=True, graph=F
                 K, V = torch.stack(keys), torch.stack(values)
                 if not own and len(keys) > 1:
                     K, V = K[:-1], V[:-1]
-                A = torch.softmax(K @ (x @ W_q) / (scale(E, W_q) if scale else W_q.shape[1] ** 0.5), dim=0)
+                A = torch.softmax(K @ (x @ to_query) / (scale(E, W_q) if scale else W_q.shape[1] ** 0.5), dim=0)
                 z = E @ (A @ V + (x if residual else 0))
                 scores.append(z)
-                written.append(int(z.argmax()))
+                written.append(int(getattr(z, pick)()))
                 read.append(written[-1])
                 if step + 1 < steps:
                     x = hear(read[-1], step if place == -1 else len(read) - 1 + np.sign(place))
@@ -1152,6 +1355,41 @@ WRITING = (
         "10.11",
         WRITERS,
     ),
+    Mutant(
+        "last word of the prompt alone",
+        _writing(prompt=False),
+        "Of the words that were given the last one alone is read: all of them go into the cache first.",
+        "10.11",
+        ("short", "long"),
+    ),
+    Mutant(
+        "lowest score",
+        _writing(pick="argmin"),
+        "The word of the lowest score is taken: it is that of the highest.",
+        "10.11",
+        WRITERS,
+    ),
+    Mutant(
+        "keys by W_q",
+        _writing(roles="qq"),
+        "The keys are made with W_q: they are X W_k.",
+        "10.6",
+        WRITERS,
+    ),
+    Mutant(
+        "queries by W_k",
+        _writing(roles="kk"),
+        "The queries are made with W_k: they are X W_q.",
+        "10.6",
+        WRITERS,
+    ),
+    Mutant(
+        "W_q and W_k exchanged",
+        _writing(roles="kq"),
+        "Queries are made with W_k and keys with W_q: it is the other way round.",
+        "10.6",
+        WRITERS,
+    ),
 )
 
 # 10.11
@@ -1238,8 +1476,8 @@ SCORES = (
     Mutant(
         "log of a softmax",
         _score(logs_of=_log_after_shift),
-        "The softmax is taken first and its log after it: a probability that came out as 0 has the log −∞. Subtract "
-        "the log of the sum from the scores; no probability is needed.",
+        "An infinity came out: a probability of 0 has the log −∞, and the exp of a large score overflows. Take the "
+        "largest of each row away, then subtract the log of the sum of exps; no probability is needed.",
         "10.5",
         ("large scores",),
     ),
@@ -1295,6 +1533,31 @@ SCORES = (
         "This is the probability: its logarithm is asked for.",
         "10.5",
         ("four words", "no words", "large scores", "long text", "other numbers"),
+    ),
+    Mutant(
+        "nothing for the empty text",
+        lambda logits, text, eos: _score()(logits, text, eos) if text else 0.0,
+        "The empty text scores 0, as if it were certain: it has an end as well, the log-probability of EOS in row 0.",
+        "10.5",
+        ("no words",),
+    ),
+    Mutant(
+        "one sum for all rows",
+        _score(logs_of=lambda z: z - z.max() - np.log(np.exp(z - z.max()).sum())),
+        "One log of a sum is taken over all rows: in each row the probabilities sum to one.",
+        "10.5",
+        ("four words", "other numbers"),
+    ),
+    *(
+        Mutant(
+            f"log of p + {tiny:.0e}",
+            _score(logs_of=lambda z, tiny=tiny: np.log(np.exp(_log_softmax(z)) + tiny)),
+            "A tiny number is added to the probabilities, and it caps what an improbable word costs: subtract the log "
+            "of the sum from the scores, and nothing has to be added.",
+            "10.5",
+            ("large scores",),
+        )
+        for tiny in (1e-8, 1e-9, 1e-10, 1e-12)
     ),
 )
 
@@ -1456,6 +1719,44 @@ COSTS = (
         "attention without its maps",
         _writing_cost(wide=8),
         "The four maps of attention are missing: a block has 4d² of them beside the 8d² of the feed-forward layer.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "every pass anew over n tokens",
+        _writing_cost(anew=lambda V, d, L, n: n * (n * 24 * d * d * L + 4 * n * n * d * L + 2 * V * d)),
+        "Reading anew is counted as if every pass had n tokens: pass t has t.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "all keys from the start",
+        _writing_cost(kept=lambda V, d, L, n: n * (24 * d * d * L + 4 * n * d * L + 2 * V * d)),
+        "With a cache every new token is counted as if it met n keys: in pass t there are t.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "no keys to meet",
+        _writing_cost(kept=lambda V, d, L, n: n * (24 * d * d * L + 2 * V * d)),
+        "With a cache Q Kᵀ and A V are counted as free: the keys and values are kept, and the new query still meets t "
+        "of them.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "half of the pairs",
+        _writing_cost(anew=lambda V, d, L, n: sum(
+            t * 24 * d * d * L + 2 * t * t * d * L + 2 * V * d for t in range(1, n + 1))),
+        "Of the pairs half are counted: a product is made whole, t × t, and then the mask hides some of it.",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
+        "words scored once with a cache",
+        _writing_cost(kept=lambda V, d, L, n: sum(
+            24 * d * d * L + 4 * t * d * L for t in range(1, n + 1)) + 2 * V * d),
+        "With a cache the vocabulary is scored once: every pass scores it, for its last row.",
         "10.8",
         BILLS,
     ),
