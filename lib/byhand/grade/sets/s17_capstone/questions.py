@@ -272,7 +272,7 @@ QUESTIONS = (
         seconds=30.0,  # PyTorch loads half of itself when the first optimiser is made
         forbid=TORCH_ONLY,
         clauses=(
-            ("with batches that divide evenly all was well", "even parts"),
+            ("with batches that divide evenly, all was well", "even parts"),
             ("whatever the number of parts", "uneven parts"),
             ("as with one part", "one part"),
             ("There may be more parts than rows", "empty parts"),
