@@ -81,8 +81,7 @@ FORWARD = (
         "alpha on the whole sum",
         _wire(pre=lambda X, alpha, F, N: alpha * (X + F(N(X))), post=lambda X, alpha, F, N: N(alpha * (X + F(X)))),
         "α is the weight of the stream alone, αX + F. Here it is missing, or it multiplies the whole sum; behind a "
-        "norm the "
-        "two are the same.",
+        "norm the two are the same.",
         "7.2",
         ("alpha", "alpha, post"),
     ),
@@ -204,8 +203,7 @@ FORWARD = (
         "norm along axis 1",
         _wire(norm=lambda X, gamma: norm(X, gamma, axis=1)),
         "The mean of squares runs along axis 1, which is that of the features only where nothing stands in front: "
-        "count "
-        "it from the end, axis −1.",
+        "count it from the end, axis −1.",
         "7.2",
         ("alpha", "alpha, post"),
     ),
@@ -791,8 +789,7 @@ REPAIRS = (
         "norm along axis 1",
         _stack(end=lambda Z, gain: norm(Z, gain, axis=1), norm=lambda X, gamma: norm(X, gamma, axis=1)),
         "The mean of squares runs along axis 1, which is that of the features only where nothing stands in front: "
-        "count "
-        "it from the end, axis −1.",
+        "count it from the end, axis −1.",
         "7.2",
         ("two leading axes",),
     ),
@@ -1098,8 +1095,7 @@ LOSSES = (
         "largest logit left out",
         _losses(unshifted=True),
         "The largest logit is subtracted from one part of the loss alone: take it from all logits of the row, or add "
-        "it "
-        "to the log of the sum again.",
+        "it to the log of the sum again.",
         "7.6",
         ("a long stream", "a short one", "overflow"),
     ),
@@ -1122,8 +1118,7 @@ LOSSES = (
             f"log of p + {tiny:.0e}",
             _losses(tiny=tiny),
             "A tiny number is added to the probabilities, and it caps the loss of a very improbable word: take log p "
-            "as "
-            "z − log Σ exp z, without p, and nothing has to be added.",
+            "as z − log Σ exp z, without p, and nothing has to be added.",
             "7.6",
             ("overflow",),
         )
@@ -1494,8 +1489,7 @@ DROPS = (
         "stays with p, not scaled",
         _droppable(lost=True, scale=lambda F, p: F),
         "A remark stays with probability p, and is not scaled: p is the probability that it is lost, and those that "
-        "stay "
-        "are divided by 1 − p.",
+        "stay are divided by 1 − p.",
         "7.9",
         ("what stays", "how often", "p = 0"),
     ),
@@ -1634,8 +1628,7 @@ LESIONS = (
         "share of the paths",
         _lesion(share=lambda s, r: 0.5 ** len(r)),
         "This is the share of the paths that are left. Paths do not weigh the same: each removed sublayer takes its "
-        "own "
-        "factor 1 + s out of the derivative.",
+        "own factor 1 + s out of the derivative.",
         "7.1",
         SHARE_LEFT,
     ),

@@ -251,8 +251,7 @@ LATE_SUM = (
 )
 ONE_MAXIMUM = (
     "One maximum is subtracted from the whole array: in a row far below it every exp is 0. Subtract the largest "
-    "visible "
-    "score of each row."
+    "visible score of each row."
 )
 
 MIXED = ("one sequence", "batch", "empty", "large scores", "as many as tokens")
@@ -932,8 +931,7 @@ ADDITIVES = (
         "padding on the queries, rows empty",
         _additive(lambda i, j, key, query: (j <= i) & query, empty="by length"),
         "The padding lies on the queries: the rows of filler see nobody, and words see the filler before them. Hide "
-        "the "
-        "keys; nobody reads the rows of filler.",
+        "the keys; nobody reads the rows of filler.",
         "8.6",
         (*KINDS,),
     ),

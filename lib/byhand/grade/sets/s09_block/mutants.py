@@ -1076,8 +1076,7 @@ BLOCK = (
         "branch past the norm",
         _block(handed="branch past the norm"),
         "In \"post\" a sublayer is handed the gradient behind its norm: the sum was normalised, so it goes back "
-        "through "
-        "the norm first.",
+        "through the norm first.",
         "9.8",
         (*_in("feed-forward", "post"), *_in("attention", "post"), *_in("dX and norms", "post")),
     ),

@@ -229,8 +229,7 @@ MEMORY = (
         "every block sees the top",
         _memory(chain=False),
         "dY is handed down as it came: block l gets what the block above it sends down, which is its own gradient "
-        "times "
-        "the slope of tanh, and so is the gradient of Y[0].",
+        "times the slope of tanh, and so is the gradient of Y[0].",
         "10.6",
         DEEP,
     ),
@@ -335,8 +334,7 @@ REACH = (
         "one layer of all",
         _reach(join=lambda masks: masks.any(axis=0) | np.eye(masks.shape[-1], dtype=bool)),
         "A pair counts as soon as one block has it open: what row k has heard in a lower block, it hands on in a "
-        "higher "
-        "one, so pairs of different blocks join to chains.",
+        "higher one, so pairs of different blocks join to chains.",
         "10.5",
         REACHED,
     ),
@@ -1104,8 +1102,7 @@ BACKWARDS = (
         "too soft",
         _head(sharp=1.0),
         "The right place has the largest weight, but a score of about 1 beside zeros is not sharp: multiply the "
-        "queries "
-        "or the keys by a large number.",
+        "queries or the keys by a large number.",
         "10.11",
         HEADS,
     ),
@@ -1177,8 +1174,7 @@ LOSING = (
         "one example for all",
         lambda V, r: _model(V, 0.6, 1.0, 0.55) if V == 2 else _model(V, 0.4, 1.0, 0.35),
         "This is one example, and greedy does not lose by enough: the closer all first words are to 1/V, and the "
-        "flatter "
-        "the second word after greedy's, the more it loses.",
+        "flatter the second word after greedy's, the more it loses.",
         "10.11",
         ("nearly twice", "five words", "another"),
     ),
@@ -1209,8 +1205,7 @@ LOSING = (
             _model(V, 0.6, 1.0, 0.55)[0], _model(V, 0.6, 1.0, 0.55)[0][:, None] * _model(V, 0.6, 1.0, 0.55)[1]
         ),
         "second holds the probabilities of whole texts: it holds those of the second word, given the first, so that "
-        "every "
-        "row sums to one.",
+        "every row sums to one.",
         "10.11",
         TWO_STEPS,
     ),
@@ -1285,8 +1280,7 @@ WRITING = (
         "read anew",
         _writing(kept=False),
         "The numbers are right, but the whole text is read again for each word: keep the keys and values, and make "
-        "those "
-        "of the newest word alone.",
+        "those of the newest word alone.",
         "10.11",
         ("long",),
     ),
@@ -1459,8 +1453,7 @@ SCORES = (
         "one row too far",
         _score(first=1),
         "Each word is looked up one row too far down, in the row that has already read it: row i scores word i, "
-        "counted "
-        "from 0.",
+        "counted from 0.",
         "10.5",
         ("four words", "other numbers"),
     ),
@@ -1468,8 +1461,7 @@ SCORES = (
         "end not counted",
         _score(end=False),
         "The end is not counted: without the probability of EOS a text is never less probable than its continuations, "
-        "and "
-        "the probabilities of all texts sum to more than 1.",
+        "and the probabilities of all texts sum to more than 1.",
         "10.5",
         TEXTS,
     ),
@@ -1485,8 +1477,7 @@ SCORES = (
         "log of a product",
         _score(product=True),
         "The probabilities are multiplied first: a thousand of them are smaller than any float, and the log of 0 is "
-        "−∞. "
-        "Add the logs.",
+        "−∞. Add the logs.",
         "10.5",
         ("long text",),
     ),
@@ -1522,8 +1513,7 @@ SCORES = (
         "sum of raw scores",
         lambda logits, text, eos: float(sum(row[w] for row, w in zip(logits, [*text, eos], strict=True))),
         "The scores are added as they are: each row must first become log-probabilities, less the log of the sum of "
-        "its "
-        "exps.",
+        "its exps.",
         "10.5",
         TEXTS,
     ),

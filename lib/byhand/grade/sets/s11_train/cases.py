@@ -12,7 +12,10 @@ def tokens(T, V, eps=0.0, ignored=0, weighted=False, scale=1.0):
         targets = rng.integers(V - 1, size=T)  # never the last word, which −1 would mean as an index
         targets[rng.permutation(T)[:ignored]] = -1
         weights = rng.uniform(0.5, 3, size=T) if weighted else np.ones(T)
-        return {"logits": scale * rng.normal(size=(T, V)), "targets": targets, "weights": weights, "eps": eps}
+        logits = scale * rng.normal(size=(T, V))
+        if scale > 1:  # one maximum for all rows is not enough
+            logits += 1500.0 * rng.permutation(T)[:, None]
+        return {"logits": logits, "targets": targets, "weights": weights, "eps": eps}
 
     return make
 
@@ -39,7 +42,7 @@ def walk(T, n, decay=0.0, scale=1.0, gaps=False):
         gradients = scale * rng.normal(size=(T, n))
         if gaps:
             gradients[: T // 2, 0] = 0.0  # a word that does not occur for a while
-        return {"theta": rng.normal(size=n), "gradients": gradients, "lr": 0.02, "beta1": 0.9, "beta2": 0.99,
+        return {"theta": rng.normal(size=n), "gradients": gradients, "lr": 0.02, "beta1": 0.9, "beta2": 0.98,
                 "eps": 1e-8, "decay": decay}
 
     return make
@@ -204,7 +207,10 @@ def call_accumulate(answer, inputs):
 
 def plain_tokens(T, V, scale=1.0, shift=0.0):
     def make(rng):
-        return {"logits": shift + scale * rng.normal(size=(T, V)), "targets": rng.integers(V, size=T),
+        drift = shift * rng.permutation(T)[:, None]  # one maximum for all rows is not enough
+        logits, targets = drift + scale * rng.normal(size=(T, V)), rng.integers(V, size=T)
+        targets[0] = logits[0].argmin() if shift else targets[0]  # a word whose probability comes out as 0
+        return {"logits": logits, "targets": targets,
                 "c": round(float(rng.uniform(0.05, 0.3)), 3)}
 
     return make

@@ -34,6 +34,30 @@ def _loss(targets_of=None, share_of=None, q_of=None, log_of=None, dlogits_of=Non
     return function
 
 
+def _softmax(logits):
+    E = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return E / E.sum(axis=1, keepdims=True)
+
+
+def _over_tokens(logits, targets, weights, eps):
+    counted, V = targets >= 0, logits.shape[1]
+    E = np.exp(logits - logits.max(axis=0))
+    P = E / E.sum(axis=0)
+    Q = (1 - eps) * (np.arange(V) == targets[:, None]) + eps / V
+    share = (counted * weights / (counted * weights).sum())[:, None]
+    return -(share * Q * np.log(P)).sum(), share * (P - Q)
+
+
+def _one_maximum(logits, targets, weights, eps):
+    counted, V = targets >= 0, logits.shape[1]
+    z = np.where(counted[:, None], logits, 0.0)
+    Q = (1 - eps) * (np.arange(V) == targets[:, None]) + eps / V
+    share = (counted * weights / (counted * weights).sum())[:, None]
+    with np.errstate(all="ignore"):
+        Y = z - z.max() - np.log(np.exp(z - z.max()).sum(axis=1, keepdims=True))
+        return -(share * Q * Y).sum(), share * (np.exp(Y) - Q)
+
+
 def _naive_log(logits):
     E = np.exp(logits)
     return np.log(E / E.sum(axis=1, keepdims=True))
@@ -44,15 +68,15 @@ LOSSES = (
         "multiplied by zero",
         _loss(),
         "The terms of ignored tokens are multiplied by 0, and 0 times nan or inf is nan: leave these rows out, or put "
-        "numbers "
-        "into them first.",
+        "numbers into them first.",
         "11.2",
         ("broken rows",),
     ),
     Mutant(
         "mean over all places",
         _loss(share_of=lambda counted, weights: counted * weights / len(weights)),
-        "The sum is divided by the number of places: divide by the total weight of the tokens that count.",
+        "The sum is divided by the number of places, or by the weights of padding as well: divide by the total weight "
+        "of the tokens that count.",
         "11.2",
         ("padding", "weights", "more padding"),
     ),
@@ -87,7 +111,8 @@ LOSSES = (
     Mutant(
         "logarithm apart",
         _loss(log_of=_naive_log),
-        "The logarithm is taken of a softmax that overflows: join them, log p = z − log Σ exp z, less the maximum.",
+        "exp overflows, or a probability is 0 and its logarithm −∞: take the maximum of each row away, and the "
+        "logarithm without the softmax, log p = z − log Σ exp z.",
         "11.1",
         ("large logits",),
     ),
@@ -118,6 +143,83 @@ LOSSES = (
         "An ignored token has a gradient: its share is zero, backward as well as forward.",
         "11.2",
         ("padding", "more padding"),
+    ),
+    Mutant(
+        "gradient without smoothing",
+        _loss(dlogits_of=lambda P, Q, share, counted, weights: share[:, None] * (
+            P - (Q == Q.max(axis=1, keepdims=True)))),
+        "The loss is smoothed and its gradient is not: it is p − q with the same smoothed q.",
+        "11.2",
+        ("smoothing", "more padding"),
+    ),
+    Mutant(
+        "loss without smoothing",
+        lambda logits, targets, weights, eps: (
+            _loss()(logits, targets, weights, 0.0)[0], _loss()(logits, targets, weights, eps)[1]),
+        "The gradient is smoothed and the loss is not: both have the same q.",
+        "11.2",
+        ("smoothing", "more padding"),
+    ),
+    Mutant(
+        "smoothing forgotten",
+        lambda logits, targets, weights, eps: _loss()(logits, targets, weights, 0.0),
+        "The targets are not smoothed: every word gets eps/V, and the word that came 1 − eps more.",
+        "11.2",
+        ("smoothing", "more padding"),
+    ),
+    Mutant(
+        "eps the other way round",
+        _loss(q_of=lambda hot, eps, V: eps * hot + (1 - eps) / V),
+        "eps and 1 − eps have changed places: the word that came has 1 − eps, and eps is spread over all.",
+        "11.2",
+        ("loss", "gradient", "smoothing", "padding", "weights", "more padding"),
+    ),
+    Mutant(
+        "softmax over the tokens",
+        lambda logits, targets, weights, eps: _over_tokens(logits, targets, weights, eps),
+        "The softmax runs over the tokens: each token has one over the words, along its row.",
+        "11.1",
+        ("loss", "gradient", "smoothing", "weights"),
+    ),
+    Mutant(
+        "shares forgotten in the gradient",
+        _loss(dlogits_of=lambda P, Q, share, counted, weights: (counted / counted.sum())[:, None] * (P - Q)),
+        "The weights are in the loss and not in its gradient: each row is multiplied by its share.",
+        "11.2",
+        ("weights", "more padding"),
+    ),
+    Mutant(
+        "weights twice in the gradient",
+        _loss(dlogits_of=lambda P, Q, share, counted, weights: (weights * share)[:, None] * (P - Q)),
+        "The weights come into the gradient twice: a share is a weight over the sum of weights already.",
+        "11.2",
+        ("weights", "more padding"),
+    ),
+    Mutant(
+        "padding is word 0",
+        _loss(targets_of=lambda targets, weights: (np.maximum(targets, 0), weights / weights.sum())),
+        "Ignored tokens are counted as if word 0 had come: they count nowhere, in the sum, the weights and the "
+        "gradient.",
+        "11.2",
+        ("padding", "more padding"),
+    ),
+    *(
+        Mutant(
+            f"log of p + {tiny:.0e}",
+            _loss(log_of=lambda z, tiny=tiny: np.log(_softmax(z) + tiny)),
+            "A tiny number is added to the probabilities, and it caps the loss of a very improbable word: take log p "
+            "as z − log Σ exp z, without p, and nothing has to be added.",
+            "11.1",
+            ("large logits",),
+        )
+        for tiny in (1e-8, 1e-9, 1e-10, 1e-12)
+    ),
+    Mutant(
+        "one maximum for all",
+        _one_maximum,
+        "One maximum is subtracted from all rows: in a row far below it every exp is 0. Each row has its own.",
+        "11.1",
+        ("large logits",),
     ),
 )
 
@@ -223,12 +325,48 @@ MARGINS = (
         "11.2",
         ("least loss", "many words"),
     ),
+    Mutant(
+        "eps times the entropy of u",
+        lambda u, y, eps: (_leads()(u, y, eps)[0], -eps * (u * np.log(u)).sum()),
+        "This is eps times the entropy of u: what remains is the entropy of the targets q, with the right word in it.",
+        "11.2",
+        ("least loss", "many words"),
+    ),
+    Mutant(
+        "others alone",
+        _leads(loss_of=lambda q, y, u: -(q * np.log(q)).sum() + q[y] * np.log(q[y])),
+        "The right word's own term, −q_y log q_y, is missing in the loss.",
+        "11.2",
+        ("least loss", "many words"),
+    ),
+    Mutant(
+        "ratio for lead",
+        _leads(lead_of=lambda q, y: q[y] / q),
+        "These are the ratios q_y/q_w: a lead is one of logits, and so their logarithm.",
+        "11.2",
+        ("leads", "many words"),
+    ),
+    Mutant(
+        "difference of the targets",
+        _leads(lead_of=lambda q, y: q[y] - q),
+        "These are differences of q: the logits are log q, up to a constant, and the leads are differences of these.",
+        "11.2",
+        ("leads", "many words"),
+    ),
+    Mutant(
+        "eps the other way round",
+        _leads(q_of=lambda hot, u, eps: eps * hot + (1 - eps) * u),
+        "eps and 1 − eps have changed places: the right word has 1 − eps more, and eps is spread over all.",
+        "11.2",
+        BOTH,
+    ),
 )
 
 # 11.3
 
 
-def _run(root=None, weight=None, correct=lambda b1, b2, t: (1 - b1**t, 1 - b2**t), pull="decoupled", order=""):
+def _run(root=None, weight=None, correct=lambda b1, b2, t: (1 - b1**t, 1 - b2**t), pull="decoupled", order="",
+         seen=np.square, share=lambda b: 1 - b, back=1):
     """AdamW with one part replaced by a wrong one."""
 
     def function(theta, gradients, lr, beta1, beta2, eps, decay):
@@ -236,14 +374,19 @@ def _run(root=None, weight=None, correct=lambda b1, b2, t: (1 - b1**t, 1 - b2**t
         for t, g in enumerate(gradients, start=1):
             if pull == "L2":
                 g = g + decay * theta
-            m = beta1 * m + (1 - beta1) * g
-            v = beta2 * v + (weight(beta1, beta2) if weight else 1 - beta2) * g * g
+            m = beta1 * m + share(beta1) * g
+            v = beta2 * v + (weight(beta1, beta2) if weight else 1 - beta2) * (seen(m) if seen is _of_m else seen(g))
             c1, c2 = correct(beta1, beta2, t)
-            step = lr * m / c1 / (root(v / c2, eps) if root else np.sqrt(v / c2) + eps)
+            if order == "hats carried on":
+                m, v, c1, c2 = m / c1, v / c2, 1.0, 1.0
+            pulled = decay * theta if pull == "in the ratio" else 0.0
+            step = back * lr * (m / c1 + pulled) / (root(v / c2, eps) if root else np.sqrt(v / c2) + eps)
             if pull == "decoupled":
                 step = step + lr * decay * theta
             elif pull == "without the rate":
                 step = step + decay * theta
+            elif pull == "away":
+                step = step - lr * decay * theta
             theta = theta - step
             if pull == "after":
                 theta = theta - lr * decay * theta
@@ -251,6 +394,18 @@ def _run(root=None, weight=None, correct=lambda b1, b2, t: (1 - b1**t, 1 - b2**t
 
     return function
 
+
+def _of_m(m):
+    return m * m
+
+
+def _from_zero(theta, gradients, lr, beta1, beta2, eps, decay):
+    with np.errstate(all="ignore"):
+        return _run(correct=lambda b1, b2, t: (1 - b1 ** (t - 1), 1 - b2 ** (t - 1)))(
+            theta, gradients, lr, beta1, beta2, eps, decay)
+
+
+STEPS_OF_ALL = ("one step", "ten steps", "a hundred steps", "small gradients", "with decay", "gaps")
 
 RUNS = (
     Mutant(
@@ -329,6 +484,85 @@ RUNS = (
         "m and v come back corrected: the state keeps the plain averages, and the hats are made anew at each step.",
         "11.4",
         ("ten steps", "a hundred steps"),
+    ),
+    Mutant(
+        "hats carried on",
+        _run(order="hats carried on"),
+        "The corrected averages are carried on to the next step: m and v stay as they are, and the hats are made anew "
+        "at each step.",
+        "11.4",
+        ("ten steps", "a hundred steps"),
+    ),
+    Mutant(
+        "uphill",
+        _run(back=-1),
+        "The step goes up the loss: it is subtracted.",
+        "11.4",
+        STEPS_OF_ALL,
+    ),
+    Mutant(
+        "away from zero",
+        _run(pull="away"),
+        "The decay has the wrong sign: it draws theta to zero, and is subtracted with the step.",
+        "11.5",
+        ("with decay", "gaps"),
+    ),
+    Mutant(
+        "decay in the ratio",
+        _run(pull="in the ratio"),
+        "The decay is divided by √v̂ with m̂: it stands beside the ratio, and only lr multiplies it.",
+        "11.5",
+        ("with decay", "gaps"),
+    ),
+    Mutant(
+        "sizes for squares",
+        _run(seen=np.abs),
+        "v averages |g|: it averages g², and the root comes when it is used.",
+        "11.4",
+        STEPS_OF_ALL,
+    ),
+    Mutant(
+        "squares of m",
+        _run(seen=_of_m),
+        "v averages m²: it averages the squares of the gradients, g².",
+        "11.4",
+        STEPS_OF_ALL,
+    ),
+    Mutant(
+        "root forgotten",
+        _run(root=lambda v, eps: v + eps),
+        "The step is divided by v̂: it is divided by its root.",
+        "11.4",
+        STEPS_OF_ALL,
+    ),
+    Mutant(
+        "correction of the first step",
+        _run(correct=lambda b1, b2, t: (1 - b1, 1 - b2)),
+        "Every step is corrected as if it were the first: it is 1 − β^t, with the number of the step.",
+        "11.4",
+        ("ten steps", "a hundred steps"),
+    ),
+    Mutant(
+        "correction of m as in the first step",
+        _run(correct=lambda b1, b2, t: (1 - b1, 1 - b2**t)),
+        "m is corrected in every step as if it were the first: it is 1 − beta1^t, with the number of the step.",
+        "11.4",
+        ("ten steps", "a hundred steps"),
+    ),
+    Mutant(
+        "m a running sum",
+        _run(share=lambda b: 1.0),
+        "m takes in a whole gradient: it begins with 0, and every gradient, the first one too, comes in with the part "
+        "1 − beta1.",
+        "11.4",
+        STEPS_OF_ALL,
+    ),
+    Mutant(
+        "t from zero",
+        _from_zero,
+        "The steps are counted from 0: 1 − β⁰ is 0, and the first step is divided by it. The first one is t = 1.",
+        "11.4",
+        STEPS_OF_ALL,
     ),
 )
 
@@ -501,6 +735,27 @@ BIASES = (
         "11.4",
         TIMES,
     ),
+    Mutant(
+        "differences",
+        _biases(lambda m, v, t, b1, b2: (m / v**0.5 - 1, v**-0.5 - 1, m - 1)),
+        "This is by how much longer the step is: how many times as long it is, is asked for.",
+        "11.4",
+        TIMES,
+    ),
+    Mutant(
+        "powers themselves",
+        _biases(lambda m, v, t, b1, b2: ((1 - m) / v**0.5, v**-0.5, 1 - m)),
+        "This has beta1^t for m: after t steps m is (1 − beta1^t) g.",
+        "11.4",
+        TIMES,
+    ),
+    Mutant(
+        "m upside down",
+        _biases(lambda m, v, t, b1, b2: (1 / m / v**0.5, v**-0.5, 1 / m)),
+        "A missing correction of m is taken to lengthen the step: m is too small without it, and stands above.",
+        "11.4",
+        ("first step", "ten steps"),
+    ),
 )
 
 # 11.6
@@ -599,6 +854,34 @@ MERGERS = (
         "11.1",
         ("bits a character", "three batches"),
     ),
+    Mutant(
+        "exp forgotten",
+        _merged(lambda P, n, c: (np.log(P) @ n) / n.sum()),
+        "This is the mean loss: the perplexity is its exp.",
+        "11.1",
+        ("perplexity", "three batches"),
+    ),
+    Mutant(
+        "two for e",
+        _merged(lambda P, n, c: 2 ** ((np.log(P) @ n) / n.sum())),
+        "2 is raised to a loss in nats: with natural logarithms it is e, with those to base 2 it is 2.",
+        "11.1",
+        ("perplexity", "three batches"),
+    ),
+    Mutant(
+        "perplexity of a character",
+        _merged(lambda P, n, c: math.exp((np.log(P) @ n) / c.sum())),
+        "This is the perplexity of a character: that of the text is one of a token, so divide by the tokens.",
+        "11.1",
+        ("perplexity", "three batches"),
+    ),
+    Mutant(
+        "multiplied by ln 2",
+        _merged(_perplexity, lambda whole, P, n, c: (np.log(P) @ n) / c.sum() * math.log(2)),
+        "The nats are multiplied by ln 2: a bit is ln 2 nats, so divide by it.",
+        "11.1",
+        ("bits a character", "three batches"),
+    ),
 )
 
 # 11.7
@@ -621,8 +904,7 @@ RATES = (
         "lines counted whole",
         _trapezoid(lambda peak, w, T, D: D / peak),
         "The line down begins at distance / peak, as if every step before it had the peak and none after it anything: "
-        "the two "
-        "lines have half of the peak on average.",
+        "the two lines have half of the peak on average.",
         "11.7",
         ("going down", "the sum"),
     ),
@@ -715,6 +997,36 @@ RATES = (
         "11.7",
         ("going down", "the sum"),
     ),
+    Mutant(
+        "no warm-up",
+        _trapezoid(up=lambda t, w: 1.0),
+        "The peak is there from the first step: during the warm-up the rate is peak · step / warmup.",
+        "11.7",
+        ("warming up", "the sum"),
+    ),
+    Mutant(
+        "peak forgotten in the warm-up",
+        lambda step, peak, warmup, total, distance: _trapezoid()(step, peak, warmup, total, distance) / (
+            peak if 0 < step <= warmup else 1),
+        "The warm-up goes up to 1: it goes up to peak.",
+        "11.7",
+        ("warming up",),
+    ),
+    Mutant(
+        "corners with their signs exchanged",
+        _trapezoid(start_of=lambda peak, warmup, total, distance: 2 * distance / peak + total - warmup),
+        "The two lines have changed places in the sum: s = 2 distance / peak − total + warmup.",
+        "11.7",
+        ("going down",),
+    ),
+    Mutant(
+        "factor two forgotten",
+        _trapezoid(start_of=lambda peak, warmup, total, distance: distance / peak - total + warmup),
+        "A factor of 2 is missing: the area of the trapezoid is half of peak times both parallel sides, total and "
+        "s − warmup.",
+        "11.7",
+        ("on the plateau",),
+    ),
 )
 
 # 11.8
@@ -803,13 +1115,28 @@ STARTS = (
         "11.1",
         ("largest sigma", "another width"),
     ),
+    Mutant(
+        "divided by the width",
+        _first(lambda V, d, sigma, most, s: (s / d, math.log(V) + (s / d) ** 2 / 2, math.sqrt(2 * most * d))),
+        "The deviation is divided by √d: a token of length √d meets entries of deviation sigma, so a logit has √d "
+        "times as much.",
+        "11.1",
+        ("deviation", "loss", "another width"),
+    ),
+    Mutant(
+        "ln V in the excess",
+        _first(lambda V, d, sigma, most, s: (s, math.log(V) + s * s / 2, math.sqrt(2 * (most + math.log(V)) / d))),
+        "ln V is counted in the excess: the loss may be ln V + most, so d sigma²/2 is most.",
+        "11.1",
+        ("largest sigma", "another width"),
+    ),
 )
 
 # 11.9
 
 
 def _step(share_of=None, clip="global", decayed="W", rate=True, pull="before", after=False, norm_of="both",
-          mean=True, penalty=False):
+          mean=True, penalty=False, loss_over=None, rows=True, back=1, later=False, sides=True):
     def function(W, b, X, y, lr, limit, decay):
         counted = y >= 0
         Z = X @ W + b
@@ -817,15 +1144,18 @@ def _step(share_of=None, clip="global", decayed="W", rate=True, pull="before", a
         P = P / P.sum(axis=1, keepdims=True)
         share = share_of(counted) if share_of else counted / counted.sum()
         hot = np.eye(len(b))[y]
-        loss = -(share * np.log((P * hot).sum(axis=1))).sum()
+        loss = -((loss_over(counted) if loss_over else share) * np.log((P * hot).sum(axis=1))).sum()
         G = share[:, None] * (P - hot)
-        dW, db = X.T @ G, G.sum(axis=0)
+        if not rows:
+            G = (P - hot * counted[:, None]) / counted.sum()
+        dW, db = X.T @ G, G.sum(axis=0) if sides else G.mean(axis=0)
         if pull == "in the gradient":
             dW = dW + decay * W
         if not mean:
             dW, db = dW * counted.sum(), db * counted.sum()
         norm = math.sqrt((dW**2).sum() + (db**2).sum())
-        norm = {"both": norm, "W": math.sqrt((dW**2).sum()), "square": norm**2}[norm_of]
+        norm = {"both": norm, "W": math.sqrt((dW**2).sum()), "square": norm**2,
+                "sum": math.sqrt((dW**2).sum()) + math.sqrt((db**2).sum())}[norm_of]
         before, loss = norm, loss + penalty * decay / 2 * (W * W).sum()
         if clip == "global":
             dW, db = (g * min(1.0, limit / norm) for g in (dW, db))
@@ -842,13 +1172,28 @@ def _step(share_of=None, clip="global", decayed="W", rate=True, pull="before", a
             moved = W - lr * dW
             pulled = decay * (moved if pull == "after" else W * min(1.0, limit / norm))
             return moved - lr * pulled, b - lr * db, loss, before
-        new_W = W - lr * dW - (0 if pull == "in the gradient" else weight * decay * W)
+        new_W = W - back * lr * dW - (0 if pull in ("in the gradient", "no") else back * weight * decay * W)
+        if back < 0:
+            return new_W, b + lr * db, loss, before
+        if later:
+            loss = _step()(new_W, b - lr * db, X, y, lr, limit, decay)[2]
         return new_W, b - lr * db - (weight * decay * b if decayed == "both" else 0), loss, before
 
     return function
 
 
 EVERY = ("padding", "clipped", "no padding")
+
+def _but(place, wrong, right):
+    """The wrong version with one result of the right one."""
+
+    def function(*inputs):
+        found = list(wrong(*inputs))
+        found[place] = right(*inputs)[place]
+        return tuple(found)
+
+    return function
+
 
 STEPS = (
     Mutant(
@@ -971,6 +1316,65 @@ STEPS = (
         "11.2",
         EVERY,
     ),
+    Mutant(
+        "no decay",
+        _step(pull="no"),
+        "The matrix does not decay: lr · decay · W is taken off it as well.",
+        "11.5",
+        EVERY,
+    ),
+    Mutant(
+        "loss over all places",
+        _step(loss_over=lambda counted: counted / len(counted)),
+        "The loss is divided by all places, padding too: the gradient is right, and the loss is the mean over the same "
+        "tokens.",
+        "11.2",
+        ("padding", "clipped"),
+    ),
+    Mutant(
+        "gradient over all places",
+        lambda W, b, X, y, lr, limit, decay: _but(2, _step(share_of=lambda counted: counted / len(counted)), _step())(
+            W, b, X, y, lr, limit, decay),
+        "The gradient is divided by all places, padding too: the loss is right, and the gradient is that of the same "
+        "mean.",
+        "11.2",
+        ("padding", "clipped"),
+    ),
+    Mutant(
+        "padding pulls",
+        _step(rows=False),
+        "Padding has a gradient: p is subtracted from nothing in its rows, which have to be 0.",
+        "11.2",
+        ("padding", "clipped"),
+    ),
+    Mutant(
+        "uphill",
+        _step(back=-1),
+        "The step goes up the loss: gradient and decay are subtracted.",
+        "11.7",
+        EVERY,
+    ),
+    Mutant(
+        "loss after the step",
+        _step(later=True),
+        "This is the loss after the step: the one before it is asked for.",
+        "11.8",
+        EVERY,
+    ),
+    Mutant(
+        "sum of two norms",
+        _step(norm_of="sum"),
+        "The norms of dW and db are added: one norm over both is the root of the sum of all squares.",
+        "11.7",
+        EVERY,
+    ),
+    Mutant(
+        "mean for the bias",
+        _step(sides=False),
+        "db is the mean over the rows: the shares are in each row already, so it is their sum.",
+        "11.1",
+        EVERY,
+    ),
 )
 
 # 11.10
@@ -1012,7 +1416,8 @@ TURNS = (
     Mutant(
         "not long enough",
         _gradients(3.0, -2.0, -2.0),
-        "The two small parts win without clipping as well: the large one must outweigh them together.",
+        "The step is not turned round: as they are, the large part must outweigh the small ones together, and clipped "
+        "they must outweigh it, so each of them is nearly as long as the limit, or longer.",
         "11.8",
         ("large limit", "small limit"),
     ),
@@ -1029,12 +1434,18 @@ TURNS = (
 
 
 def _accumulated(weight="tokens", clear=True, loss_of="weighted", reduction="mean", skip=True, places=False,
-                 each=False):
+                 each=False, padding=-1, soft=False, last=True):
     def accumulate(model, batches):
         import torch
 
         if clear:
             model.zero_grad()
+        if padding == "word 0":
+            batches = [(X, y.clamp(min=0)) for X, y in batches]
+        if padding == 0:
+            batches = [(X, torch.where(y > 0, y, -1)) for X, y in batches]
+        if not last:
+            batches = batches[:-1]
         counts = [float(len(y)) if places else float((y != -1).sum()) for _, y in batches]
         total, out = sum(counts), 0.0
         for (X, y), n in zip(batches, counts, strict=True):
@@ -1042,7 +1453,8 @@ def _accumulated(weight="tokens", clear=True, loss_of="weighted", reduction="mea
                 continue
             if each:
                 model.zero_grad()
-            loss = torch.nn.functional.cross_entropy(model(X), y, ignore_index=-1, reduction=reduction)
+            logits = model(X).softmax(dim=-1) if soft else model(X)
+            loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1, reduction=reduction)
             if reduction == "sum":
                 share = 1 / total if weight == "tokens" else 1.0
             else:
@@ -1128,23 +1540,50 @@ PARTS = (
         "11.2",
         ("equal parts", "unequal parts", "a part of padding", "one part of two"),
     ),
+    Mutant(
+        "padding is word 0",
+        _accumulated(padding="word 0"),
+        "Padding is counted as if word 0 had come: cross_entropy leaves it out with ignore_index=-1.",
+        "11.2",
+        ("equal parts", "unequal parts"),
+    ),
+    Mutant(
+        "softmax before the loss",
+        _accumulated(soft=True),
+        "cross_entropy is given probabilities: it takes logits, and does the softmax itself.",
+        "11.1",
+        ("equal parts", "unequal parts"),
+    ),
+    Mutant(
+        "last part left out",
+        _accumulated(last=False),
+        "The last part is left out: the loop runs over all parts.",
+        "11.8",
+        ("equal parts", "unequal parts"),
+    ),
 )
 
 # 11.12
 
 
 def _z(slope=lambda lse, c: 2 * c * lse, value=lambda lse, c: c * lse**2, way="p", mean=True, signed=1, naive=False,
-       once=False, never=False):
+       once=False, never=False, of_all=None, tiny=0.0, single=False):
     def function(logits, targets, c):
         T = len(logits)
-        top = 0.0 if naive else logits.max(axis=1, keepdims=True)
+        top = logits.max() if naive == "one" else 0.0 if naive else logits.max(axis=1, keepdims=True)
         lse = top + np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
         if once:
             lse = lse - top
         P = np.exp(logits - (lse + top if once else lse))
         hot = np.eye(logits.shape[1])[targets]
         lead = (lse + top if once and not never else lse)[:, 0]
-        L = (lead - (logits * hot).sum(axis=1) + value(lse[:, 0], c)).sum() / T
+        away = lead - (logits * hot).sum(axis=1)
+        if tiny:
+            with np.errstate(all="ignore"):
+                away = -np.log((P * hot).sum(axis=1) + (tiny if tiny != "nothing" else 0.0))
+        L = (away + value(lse[:, 0], c)).sum() / (1 if single else T)
+        if of_all:
+            L = of_all(away, lse[:, 0], c)
         pull = {"p": P, "q": P - hot, "one": np.ones_like(P), "none": 0 * P}[way]
         return L, (P - hot + slope(lse, c) * pull) / (T if mean else 1)
 
@@ -1237,6 +1676,74 @@ ZS = (
         "11.1",
         ("loss", "gradient", "large logits", "other sizes"),
     ),
+    Mutant(
+        "r forgotten in the slope",
+        _z(slope=lambda lse, c: 2 * c + 0 * lse),
+        "The derivative of the square lacks what is squared: it is 2 c ln Σ exp z times p.",
+        "11.1",
+        ("gradient", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "c before everything",
+        _z(of_all=lambda away, r, c: (c * (away + r * r)).mean()),
+        "c multiplies the cross-entropy as well: it stands before the square alone.",
+        "11.1",
+        ("loss", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "square of the mean",
+        _z(of_all=lambda away, r, c: away.mean() + c * r.mean() ** 2),
+        "The mean of ln Σ exp z is squared: it is the mean of the squares, token by token.",
+        "11.1",
+        ("loss", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "second term summed",
+        _z(of_all=lambda away, r, c: away.mean() + c * (r * r).sum()),
+        "The second term is summed over the tokens: both terms are in the mean.",
+        "11.1",
+        ("loss", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "sum for the loss alone",
+        _z(single=True),
+        "The loss is the sum over the tokens, and the gradient is that of their mean: both are of the mean.",
+        "11.1",
+        ("loss", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "square of the cross-entropy",
+        _z(of_all=lambda away, r, c: (away + c * away**2).mean()),
+        "The cross-entropy is squared: the second term is c r², with r = ln Σ exp z, whatever the target is.",
+        "11.1",
+        ("loss", "large logits", "other sizes"),
+    ),
+    *(
+        Mutant(
+            f"log of p + {tiny:.0e}",
+            _z(tiny=tiny),
+            "A tiny number is added to the probabilities, and it caps the loss of a very improbable word: take −log "
+            "p_y as ln Σ exp z − z_y, without p, and nothing has to be added.",
+            "11.1",
+            ("large logits",),
+        )
+        for tiny in (1e-8, 1e-9, 1e-10, 1e-12)
+    ),
+    Mutant(
+        "one maximum for all",
+        _z(naive="one"),
+        "One maximum is subtracted from all rows: in a row far below it every exp is 0. Each row has its own.",
+        "11.1",
+        ("large logits",),
+    ),
+    Mutant(
+        "logarithm of p",
+        _z(tiny="nothing"),
+        "The logarithm is taken of p_y, which comes out as 0 for a very improbable word: −log p_y is ln Σ exp z − z_y, "
+        "and needs no p.",
+        "11.1",
+        ("large logits",),
+    ),
 )
 
 # 11.13
@@ -1259,6 +1766,8 @@ def _update(clip="global", decayed="matrices", ask="no", pull="beside", norm_as=
             norm = sum((g * g).sum().item() for g in gradients) ** 0.5
         before, step = norm, lr.item() if ask == "rate" else lr
         falls = [decay * p if p.ndim > 1 or decayed == "all" else torch.zeros_like(p) for p in params]
+        if decayed == "none":
+            falls = [torch.zeros_like(p) for p in params]
         if decayed == "vectors":
             falls = [decay * p if p.ndim == 1 else torch.zeros_like(p) for p in params]
         if pull == "in the gradient":
@@ -1281,6 +1790,8 @@ def _update(clip="global", decayed="matrices", ask="no", pull="beside", norm_as=
                 "direction": lambda: torch.clamp(norm, max=limit) / norm,
             }[clip]()
             gradients = [g * factor for g in gradients]
+            if pull == "clipped too":
+                falls = [fall * factor for fall in falls]
             if norm_as == "whole" and pull == "after":
                 before = norm * factor
         if pull == "in the gradient":
@@ -1427,5 +1938,19 @@ GRAPHS = (
         "The norm is that of the longest array: all arrays are one gradient, so add their squares and take the root.",
         "11.7",
         RUN,
+    ),
+    Mutant(
+        "nothing decays",
+        _update(decayed="none"),
+        "The decay is left out: decay times p is taken off the matrices, beside the clipped gradient.",
+        "11.5",
+        RUN,
+    ),
+    Mutant(
+        "decay clipped",
+        _update(pull="clipped too"),
+        "The decay is shortened with the gradient: clipping is for the gradient, the decay stands beside it.",
+        "11.5",
+        CUT,
     ),
 )

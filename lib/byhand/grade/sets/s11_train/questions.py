@@ -26,7 +26,7 @@ QUESTIONS = (
             Case("gradient", cases.tokens(5, 7), "five tokens, seven words", 1, look=("dlogits",)),
             Case("smoothing", cases.tokens(5, 7, 0.2), "eps = 0.2", 1, ("loss",)),
             Case("padding", cases.tokens(6, 7, 0.0, 2), "two tokens are ignored", 1, ("loss",)),
-            Case("large logits", cases.tokens(4, 7, 0.0, 0, False, 800.0), "logits of some hundreds", 1, ("loss",)),
+            Case("large logits", cases.tokens(4, 7, 0.0, 0, False, 800.0), "logits of some thousands", 1, ("loss",)),
             Case("weights", cases.tokens(5, 7, 0.0, 0, True), "every token has a weight", guards="padding", open=True),
             Case("broken rows", cases.broken_rows, "ignored tokens with nan and inf", guards="padding", open=True),
             Case("more padding", cases.tokens(9, 7, 0.1, 4, True), "all of it together", guards="padding", open=True),
@@ -389,7 +389,7 @@ QUESTIONS = (
         cases=(
             Case("loss", cases.plain_tokens(4, 6), "four tokens, six words", 1, look=("loss",)),
             Case("gradient", cases.plain_tokens(4, 6), "four tokens, six words", 2, look=("dlogits",)),
-            Case("large logits", cases.plain_tokens(3, 5, 300.0, 900.0), "logits of some hundreds", guards="gradient",
+            Case("large logits", cases.plain_tokens(3, 5, 900.0, 1500.0), "logits of some thousands", guards="gradient",
                  open=True),
             Case("other sizes", cases.plain_tokens(7, 4), "other sizes", guards="gradient"),
         ),
