@@ -49,6 +49,24 @@ def as_shipped():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture(scope="module")
+def chrome():
+    """An installed Chromium without a network, one for the tests of a file; without one they are skipped."""
+    from browser import browser
+
+    with browser() as chrome:
+        yield chrome
+
+
+@pytest.fixture(scope="module")
+def book():
+    """The address of the built book, served on this machine."""
+    from browser import built_book, serve
+
+    with serve(built_book()) as site:
+        yield site
+
+
 # Property tests draw the same examples on every machine, and a slow first call is no failure.
 settings.register_profile("course", derandomize=True, deadline=None)
 settings.load_profile("course")

@@ -16,7 +16,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from browser import browser
 from byhand.show import COLOURS, dark, house_style, matrix, page
 from byhand.show.style import CYCLE
 from byhand.show.svg import svg
@@ -42,12 +41,6 @@ def style():
     yield
     plt.close("all")
     mpl.rcdefaults()
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 def stored(name):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-from browser import browser, built_book, narrow, serve, visit, visitor
+from browser import built_book, narrow, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
 from maths import drawn_by, signs
@@ -319,12 +319,6 @@ def test_the_data_has_every_formula(built, tags):
 
 
 # In a browser: the card, the way there and back, the light
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
-
 
 @pytest.fixture(scope="module")
 def site(built):

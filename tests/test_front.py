@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import browser
 from byhand.config import ModelConfig
 from byhand.grade import check
 from byhand.np.model import decoder_forward
@@ -31,12 +30,6 @@ def sorter():
 def rows():
     rng = np.random.default_rng(0)
     return [rng.integers(12, size=rng.integers(1, 18)).tolist() for _ in range(40)]
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 def opened(chrome, sorter, script=SCRIPT, digits=DIGITS):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import accessibility, browser, faults, narrow, serve, visit, visitor
+from browser import accessibility, faults, narrow, serve, visit, visitor
 from byhand.grade.sets import questions_of
 from live_cells import HTML, IDLE, run_cell
 from PIL import Image
@@ -38,12 +38,6 @@ def site():
         pytest.skip("NO LIVE CELLS: run `make live`, or the cells that run in the page are not tried")
     with serve(html) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 @pytest.fixture

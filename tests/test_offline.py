@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import accessibility, browser, built_book, faults, installed, narrow, serve, unfolded, visit, visitor
+from browser import accessibility, browser, faults, installed, narrow, serve, unfolded, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 from playwright.sync_api import expect
@@ -27,18 +27,6 @@ OTHER = {"light": "dark", "dark": "light"}
 def pages(html: Path) -> list[str]:
     """Every page that a reader can open; _static holds the theme's parts."""
     return sorted(str(p.relative_to(html)) for p in html.rglob("*.html") if "_static" not in p.parts)
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
-
-
-@pytest.fixture(scope="module")
-def book():
-    with serve(built_book()) as site:
-        yield site
 
 
 def theme(page) -> str:

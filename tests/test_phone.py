@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import browser, built_book, faults, narrow, serve, visit, visitor
+from browser import faults, narrow, serve, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 
@@ -50,12 +50,6 @@ PAGE = (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>x</t
         f'<style>div.math {{ overflow: auto hidden; display: flex }} mjx-container {{ min-width: min-content }}</style>'
         f'<link rel="stylesheet" href="maths.css"><script>{SAME_EX}</script>'
         f'<script src="formulas.js" defer></script></head><body>')
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 @pytest.fixture(scope="module")
@@ -169,12 +163,6 @@ def test_what_fits_nowhere_scrolls_and_its_number_stays(chrome, folder):
 
 # Tables, figures and buttons of the built book
 
-
-
-@pytest.fixture(scope="module")
-def book():
-    with serve(built_book()) as site:
-        yield site
 
 
 WIDE_TABLES = """async () => {

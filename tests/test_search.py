@@ -7,7 +7,7 @@ from pathlib import Path
 import course_search
 import pytest
 import yaml
-from browser import accessibility, browser, built_book, faults, serve, visit, visitor
+from browser import accessibility, built_book, faults, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
 from playwright.sync_api import expect
@@ -56,12 +56,6 @@ def rank(found: list[dict], wanted: str) -> int:
     """The place of the section among what was found, from 1; 0 if it is not there."""
     places = (k for k, one in enumerate(found, 1) if one["kind"] == "chapter" and begins(one["title"], wanted))
     return next(places, 0)
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 @pytest.fixture(scope="module")

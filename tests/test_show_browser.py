@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import accessibility, browser, faults, serve, visit, visitor
+from browser import accessibility, faults, serve, visit, visitor
 from byhand.show import AttentionExplorer, Stepper
 from playwright.sync_api import Error
 
@@ -304,12 +304,6 @@ def site(tmp_path_factory):
             folder.joinpath(str(k), f"{name}.html").write_text(page, encoding="utf-8")
     with serve(folder) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

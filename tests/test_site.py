@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from browser import accessibility, browser, built_book, faults, serve, visit, visitor
+from browser import accessibility, built_book, faults, serve, visit, visitor
 from playwright.sync_api import expect
 from test_readme import TARGETS
 
@@ -65,12 +65,6 @@ def test_what_cannot_be_a_site_is_refused_and_the_old_one_stays(tmp_path, url, b
     done = made(html, tmp_path / "site", url)
     assert done.returncode != 0 and said in done.stderr
     assert (tmp_path / "site" / "old").is_file()
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 @pytest.fixture(scope="module")

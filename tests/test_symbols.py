@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser import browser, built_book, serve, visit, visitor
+from browser import built_book, serve, visit, visitor
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = (ROOT / "_ext" / "static" / "symbols.js").read_text(encoding="utf-8")
@@ -22,12 +22,6 @@ DUE = {"4.3": ({"Q", "K", "V", "X", "W_q", "W_k", "W_v", "b_q"}, "K Q V Wk Wq Wv
 def site():
     with serve(built_book(PAGE)) as site:
         yield site
-
-
-@pytest.fixture(scope="module")
-def chrome():
-    with browser() as chrome:
-        yield chrome
 
 
 def opened(page, site, script=SCRIPT):
