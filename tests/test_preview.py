@@ -4,6 +4,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from rewritten import rewritten
@@ -61,6 +62,22 @@ def a_save_during_a_build_is_not_lost(preview, folder):
         next(turns)
 
 
+def a_file_that_is_gone_again_is_none(preview, folder):
+    """Editors write files of their own and remove them at once: one may go after it was listed."""
+    root, look = tree(folder), Path.stat
+
+    def stat(path, **options):
+        if path.name == "4913":
+            path.unlink(missing_ok=True)
+        return look(path, **options)
+
+    before = preview.state(root)
+    (root / "book/4913").write_text("a try", encoding="utf-8")
+    (root / "book/folder").mkdir()
+    with mock.patch.object(Path, "stat", stat):
+        assert preview.state(root) == before
+
+
 def an_open_page_hears_of_the_next(preview, folder):
     (folder / "html").mkdir()
     (folder / "html/a.html").write_text("<p>A page</p>")
@@ -97,8 +114,8 @@ def a_page_is_named_by_path_or_chapter(preview, folder):
         preview.page_of("12", root)
 
 
-PREVIEW = [every_save_is_built, a_save_during_a_build_is_not_lost, an_open_page_hears_of_the_next,
-           a_page_is_named_by_path_or_chapter]
+PREVIEW = [every_save_is_built, a_save_during_a_build_is_not_lost, a_file_that_is_gone_again_is_none,
+           an_open_page_hears_of_the_next, a_page_is_named_by_path_or_chapter]
 
 
 @pytest.mark.parametrize("check", PREVIEW, ids=lambda check: check.__name__)
@@ -112,13 +129,15 @@ def test_preview(check, tmp_path):
     (every_save_is_built, '(".nb.md", "~")', '("~",)'),
     (every_save_is_built, "if now != built:", "if True:"),
     (a_save_during_a_build_is_not_lost, "built = now\n            yield", "built = state(root)\n            yield"),
+    (a_file_that_is_gone_again_is_none, "with suppress(FileNotFoundError):", "with suppress():"),
+    (a_file_that_is_gone_again_is_none, "if stat.S_ISREG(said.st_mode):", "if True:"),
     (an_open_page_hears_of_the_next, "while self.number() == seen and", "while False and"),
     (an_open_page_hears_of_the_next, ' + RELOAD.replace("NUMBER", self.number()).encode()', ""),
     (a_page_is_named_by_path_or_chapter, "what.zfill(2)", "what"),
 ])
 def test_a_wrong_preview_is_caught(check, old, new, tmp_path):
     wrong = tool("preview", old, new, "ASK = 0.3, 25.0", "ASK = 0.3, 2.0")
-    with pytest.raises((AssertionError, pytest.fail.Exception, SystemExit, RuntimeError)):
+    with pytest.raises((AssertionError, pytest.fail.Exception, SystemExit, RuntimeError, FileNotFoundError)):
         check(wrong, tmp_path)
 
 

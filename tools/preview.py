@@ -11,10 +11,12 @@ import argparse
 import functools
 import http.server
 import os
+import stat
 import subprocess
 import sys
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -35,11 +37,13 @@ def state(root=ROOT):
     for name in SOURCES:
         place = root / name
         for path in [place] if place.is_file() else place.rglob("*"):
-            if path.is_file() and path.suffix not in (".pyc", ".part") and not path.name.endswith((".nb.md", "~")) \
+            if path.suffix not in (".pyc", ".part") and not path.name.endswith((".nb.md", "~")) \
                     and not any(part.startswith(".") or part.endswith(".egg-info")
                                 for part in path.relative_to(root).parts):
-                said = path.stat()
-                found[path] = said.st_mtime_ns, said.st_size
+                with suppress(FileNotFoundError):  # an editor's own, gone since it was listed
+                    said = path.stat()
+                    if stat.S_ISREG(said.st_mode):
+                        found[path] = said.st_mtime_ns, said.st_size
     return found
 
 
