@@ -1,10 +1,12 @@
 """Train the model that sorts digits on the front page, and write it down as it was at three moments of its training.
 
-    python tools/make_front.py            # _ext/static/sorter.js and _ext/static/card.png; a minute on one core
+    python tools/make_front.py            # _ext/static/sorter.js and _ext/static/card.png; half a minute on one core
     python tools/make_front.py --card     # the picture of link previews alone, from the weights that are there
 
 The parameters are rounded to whole numbers from -127 to 127 times a scale for each array; what the file says of a
-moment (loss, share of right answers) is that of the rounded model. The seeds are below: a rerun gives the same bytes.
+moment (loss, share of right answers) is that of the rounded model. The seeds are below: a rerun on the same kind of
+processor, with as many threads of BLAS, gives the same bytes. Elsewhere sums round otherwise, training takes another
+way, and other weights come out that sort as well.
 """
 
 import argparse
