@@ -13,7 +13,7 @@ import time
 import zipfile
 from datetime import datetime
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from unittest import mock
 
 import hostile
@@ -41,6 +41,7 @@ from byhand.grade.sets import questions_of, references_of
 from confining import confined
 from hostile import ATTACKS, HEAD, KEY, A, B, C, body, graded_of, notebook
 from proofs import as_shipped
+from rewritten import rewritten
 from test_course_parts import Shelf
 
 PARTS = (batch, child, collect, crossing, export, grading, inert, judge, sandbox, shapes, similar, store, submission, terminal)
@@ -56,13 +57,7 @@ def plain():
 
 def edited(part, old, new):
     """The modules, one of them with an edit that fits once."""
-    text = Path(REAL[part].__file__).read_text()
-    assert text.count(old) == 1, f"{part} has {text.count(old)} times: {old}"
-    module = ModuleType(REAL[part].__name__)
-    module.__package__, module.__file__ = REAL[part].__package__, REAL[part].__file__
-    with mock.patch.dict("sys.modules", {module.__name__: module}):  # for its dataclasses
-        exec(compile(text.replace(old, new), module.__file__, "exec"), vars(module))
-    return SimpleNamespace(**REAL | {part: module})
+    return SimpleNamespace(**REAL | {part: rewritten(Path(REAL[part].__file__), old, new, real=REAL[part])})
 
 
 # What crosses
