@@ -4,6 +4,7 @@ A time from one machine at one moment means little; a ratio of two programs that
 program runs in a process of its own, which waits on its pipe while another one runs: A B C A B C …
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -73,8 +74,13 @@ def interleave(
         return ready, table
     finally:
         for process in running.values():
-            process.stdin.close()
-            process.wait(timeout=30)
+            with contextlib.suppress(BrokenPipeError):  # it has ended
+                process.stdin.close()
+        for process in running.values():
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def _answer(name, process):

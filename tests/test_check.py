@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
+import byhand.check.ids
 import numpy as np
 import pytest
 import torch
@@ -215,6 +216,21 @@ def accepted(made) -> list[str]:
 
 def test_right_arguments_arrive_as_they_should():
     assert not accepted(functions(signature.checked))
+
+
+def rows_apart(ids):
+    """What becomes of ids that each have an array or a tensor to themselves, as `list(tensor)` has them."""
+    return [row.tolist() for kind in (torch.tensor, np.array, np.uint8) for x in ([kind(1), kind(2)], [[kind(1), kind(2)]])
+            for row in ids.Rows()("f", "x", x, {})] + [ids.WholeNumbers()("f", "x", (torch.tensor(1), np.array(2)), {})]
+
+
+def test_ids_may_come_one_by_one():
+    assert rows_apart(byhand.check.ids) == [[1, 2]] * 7
+    with pytest.raises(TypeError, match=r"f: x\[1\] is float, expected a whole number"):
+        byhand.check.ids.Rows()("f", "x", [torch.tensor(1), torch.tensor(2.0)], {})
+    for old, new in ((' or getattr(x[0], "shape", None) == ()', ""), (" and y.shape == () else y", " and False else y")):
+        with pytest.raises((TypeError, ValueError), match="expected"):
+            rows_apart(build("check.ids", old, new))
 
 
 def test_an_annotation_that_is_not_understood_is_refused_at_once():

@@ -40,7 +40,7 @@ class Row:
                 raise ValueError(f"{where}: {name} has shape {x.shape}, expected one row of ids")
             x = OF_ARRAY(where, name, x if x.size else x.astype(np.int64), {})
         elif isinstance(x, list | tuple | range):
-            x = np.array([one(where, f"{name}[{i}]", y, {}) for i, y in enumerate(x)], np.int64)
+            x = np.array([one(where, f"{name}[{i}]", y, {}) for i, y in enumerate(listed(x))], np.int64)
         else:
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a list of ids")
         if len(x) < self.least:
@@ -59,7 +59,7 @@ class Rows:
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a list of rows of ids")
         if not len(x):
             raise ValueError(f"{where}: {name} has 0 rows, expected at least 1")
-        if isinstance(x[0], numbers.Number):
+        if isinstance(x[0], numbers.Number) or getattr(x[0], "shape", None) == ():
             return [Row()(where, name, x, seen)]
         return [Row()(where, f"{name}[{i}]", row, seen) for i, row in enumerate(x)]
 
@@ -96,5 +96,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def listed(x: Any) -> list:
-    """The numbers of an array or a tensor as Python's own."""
-    return x.tolist() if isinstance(x, np.ndarray) or is_tensor(x) else list(x)
+    """Numbers as Python's own: of an array, of a tensor, or of a list that has one array or tensor for each."""
+    if isinstance(x, np.ndarray) or is_tensor(x):
+        return x.tolist()
+    return [y.tolist() if (isinstance(y, np.ndarray) or is_tensor(y)) and y.shape == () else y for y in x]
