@@ -13,6 +13,8 @@ from byhand.check import Logits, NonNegative, Positive, Size, checked
 from byhand.np.sample import UNIT, Mass
 from byhand.pt.softmax import softmax
 
+COLDEST = torch.finfo(torch.float32).tiny  # in which tensors of up to 32 bits divide
+
 
 @checked
 def temperature(logits: Annotated[Float[Tensor, "*B V"], Logits], T: Positive) -> Float[Tensor, "*B V"]:
@@ -74,7 +76,8 @@ def choose(
     """The next word: `greedy` if T is 0; else temperature, top_k and top_p, those that are given, and `sample`."""
     if T == 0:
         return greedy(logits)
-    logits = temperature(logits, T)
+    top = logits.amax(dim=-1, keepdim=True)  # away first: only what is far below it is too large after the division
+    logits = temperature(logits - top, max(T, COLDEST))
     logits = logits if k is None else top_k(logits, k)
     return sample(logits if p is None else top_p(logits, p), u)
 
