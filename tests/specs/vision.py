@@ -93,6 +93,15 @@ def pooling_forgets_padding(module):
     assert not module.mean_pool_backward(normal(*Y.shape), cache)[~mask].any(), "padding got a gradient"
 
 
+def means_outlive_their_sums(module):
+    """In half precision: what is added up may be too large for the dtype, though the mean is not."""
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        X, mask = torch.full((2, 300, 3), 512.0, dtype=dtype), torch.arange(300) < torch.tensor([[300], [200]])
+        for given in (None, mask):
+            pooled = module.mean_pool(X, given)
+            assert pooled.dtype == dtype and (pooled == 512).all(), f"mean {pooled.max()} of 512 in {dtype}"
+
+
 def rolled_out(module, layers, *residual):
     """attention_rollout of either half, on arrays."""
     if module.__name__.startswith("byhand.np"):
@@ -156,7 +165,8 @@ INVARIANTS = {
     "np.vision": [patches_by_loops, patches_and_a_matrix_are_a_convolution, grid_rows_then_columns,
                   class_token_comes_first, pooling_forgets_padding, rollout_is_running_the_layers,
                   causal_rollout_stays_causal, *habits(TWINS), refusals(*WRONG)],
-    "pt.vision": [rollout_is_running_the_layers, causal_rollout_stays_causal, runs_on_any_device, refusals(*TORCH)],
+    "pt.vision": [means_outlive_their_sums, rollout_is_running_the_layers, causal_rollout_stays_causal,
+                  runs_on_any_device, refusals(*TORCH)],
 }
 
 WRONG = [
@@ -217,7 +227,8 @@ WRONG = [
     M("pt.vision.class_token", "twin", "class token put last",
       "token.expand(*X.shape[:-2], 1, -1), X", "X, token.expand(*X.shape[:-2], 1, -1)"),
     M("pt.vision.mean_pool", "twin", "mean over padding too",
-      "sum(dim=-2) / mask.sum(dim=-1, keepdim=True).clamp(min=1", "mean(dim=-2"),
+      "total / mask.sum(dim=-1, keepdim=True).clamp(min=1)", "X.mean(dim=-2)"),
+    M("pt.vision.mean_pool", "invariant", "mean: the sum in half precision", "sum(dim=-2, dtype=wide)", "sum(dim=-2)"),
     M("pt.vision.class_token", "invariant", "class token: any that repeats to d",
       'Float[Tensor, " d"]', 'Float[Tensor, "..."]'),
     M("pt.vision.attention_rollout", "invariant", "rollout: layers multiplied in the wrong order",

@@ -47,7 +47,9 @@ def mean_pool(X: Float[Tensor, "*B n d"], mask: Bool[Tensor, "*B n"] | None = No
     """The mean of the tokens where mask is True; a sequence with none gives zeros."""
     if mask is None:
         return X.mean(dim=-2)
-    return X.masked_fill(~mask[..., None], 0).sum(dim=-2) / mask.sum(dim=-1, keepdim=True).clamp(min=1)
+    wide = torch.promote_types(X.dtype, torch.float32)  # a sum may be too large for float16, its mean is not
+    total = X.masked_fill(~mask[..., None], 0).sum(dim=-2, dtype=wide)
+    return (total / mask.sum(dim=-1, keepdim=True).clamp(min=1)).to(X.dtype)
 
 
 @checked
