@@ -251,6 +251,9 @@ def what_cannot_be_saved_is_named(module, folder):
     for metadata in ({"a": 1}, {1: "a"}):
         with pytest.raises(TypeError, match="save_safetensors: metadata has .*, expected text for text"):
             module.save_safetensors(example(), path, metadata)
+    for metadata in (["a"], "a", 5):
+        with pytest.raises(TypeError, match=f"save_safetensors: metadata is {type(metadata).__name__}, expected a dict"):
+            module.save_safetensors(example(), path, metadata)
     assert list(folder.iterdir()) == []
     module.save_safetensors({"a": {"__metadata__": np.ones(2)}, "c": np.ones(2, "c8"), "e": np.ones(2, ">f4")}, path)
     found = module.load_safetensors(path)
@@ -324,6 +327,7 @@ WRONG = [
     ("a scalar becomes a list of one", disk_and_back, "np.asarray(x, order=\"C\") for", "np.ascontiguousarray(x) for"),
     ("metadata is dropped", disk_and_back, "for name, x in leaves.items()}, metadata)",
      "for name, x in leaves.items()})"),
+    ("metadata of any kind", what_cannot_be_saved_is_named, "if not isinstance(metadata, dict | None):", "if False:"),
     ("a loaded tree stays flat", disk_and_back, "return unflatten({name: _array(name, **arrays[name]) for name in names}), metadata",
      "return {name: _array(name, **arrays[name]) for name in names}, metadata"),
     ("any order", the_order_is_that_of_the_file, "for name in names}), metadata", "for name in sorted(names)}), metadata"),

@@ -96,6 +96,8 @@ def counted_merges(words, count, greatest=False):
 
 # Streams
 
+SINGLE = (None, 5, 1.5, True)  # where several things are asked for
+
 
 def words_are_cut_before_white_space(module):
     r, white = random.Random(0), {c for c in CONTROLS if c.isspace()} - {*"\x1c\x1d\x1e\x1f"}  # Python alone has these four
@@ -127,6 +129,8 @@ def little_is_held(module):
 def a_chunk_is_text(module):
     with as_shipped():
         raises(TypeError, "in_parts: a chunk is bytes, expected str", lambda: list(module.whole_words([b"a"])))
+        for wrong in SINGLE:
+            raises(TypeError, f"in_parts: chunks is {type(wrong).__name__}, expected several of text", lambda w=wrong: list(module.whole_words(w)))
 
 
 def files_are_read_as_they_are(module):
@@ -323,6 +327,7 @@ def special_tokens_are_checked(module):
         for wrong in (["a", "a"], [""], [1], ["\ud800"]):
             raises(ValueError, "holds", lambda w=wrong: made(w))
         raises(TypeError, "specials is the string 'ab'", lambda: made("ab"))
+        raises(TypeError, "specials is int, expected several of text", lambda: made(5))
     compared = []
 
     class Name(str):
@@ -346,6 +351,8 @@ def ids_are_whole_numbers(module):
     with as_shipped():
         for wrong in ([97.9], "12", [True], np.array([1.0]), [None], ["1"], np.array([[1, 2]]), np.array([True]), [97.0]):
             raises(TypeError, "expected whole numbers", lambda w=wrong: tokenizer.decode(w))
+        for wrong in (*SINGLE, np.array(1)):
+            raises(TypeError, f"ids is {type(wrong).__name__}, expected several of whole numbers", lambda w=wrong: tokenizer.decode(w))
     raises(ValueError, "ids hold -1, expected numbers from 0 to 1999", lambda: tokenizer.decode([-1]))
     raises(ValueError, "ids hold 2000", lambda: tokenizer.decode([2000]))
 
@@ -482,6 +489,10 @@ def broken_ids_and_texts_are_refused(module):
         raises(ValueError, "expected", lambda m=merges: module.BPETokenizer(m))
     with as_shipped():
         raises(TypeError, "ids hold True, expected whole numbers", lambda: module.BPETokenizer([(True, 1)]))
+        for wrong in SINGLE:
+            raises(TypeError, f"BPETokenizer: merges is {type(wrong).__name__}, expected several of pairs of ids", lambda w=wrong: module.BPETokenizer(w))
+        for wrong in ((1,), (1, 2, 3), 7, None):
+            raises(TypeError, r"BPETokenizer: merges\[1\] is .*, expected a pair of ids", lambda w=wrong: module.BPETokenizer([(97, 98), w]))
     doubling = [(97, 97)] + [(256 + k, 256 + k) for k in range(45)]
     raises(ValueError, "merge 16 makes a token of 131072 bytes, expected at most 65536", lambda: module.BPETokenizer(doubling))
 
@@ -552,6 +563,9 @@ def wrong_vocabularies_are_refused(module):
     with as_shipped():
         raises(TypeError, "vocab holds 'a', expected bytes", lambda: module.BPETokenizer.from_vocab({"a": 0}, []))
         raises(TypeError, "ids hold 0.0, expected whole", lambda: module.BPETokenizer.from_vocab({b"a": 0.0}, []))
+        raises(TypeError, "vocab is list, expected a dict", lambda: module.BPETokenizer.from_vocab([b"a"], []))
+        raises(TypeError, "merges is NoneType, expected several of pairs of tokens", lambda: module.BPETokenizer.from_vocab({b"a": 0}, None))
+        raises(TypeError, r"merges\[0\] is \(b'a',\), expected a pair", lambda: module.BPETokenizer.from_vocab({b"a": 0}, [(b"a",)]))
     few = module.BPETokenizer.from_vocab({b"b": 0, b"a": 1, b"ab": 2}, [(b"a", b"b")])
     assert few.encode("abba") == [2, 0, 1]
     raises(ValueError, "text holds 'abc', expected bytes that have tokens", lambda: few.encode("abc"))
@@ -742,6 +756,7 @@ WRONG = [
     M("text.streams.in_parts", "invariant", "every chunk looked at with all before it", "max(BLOCK, 2 * size)", "BLOCK"),
     M("text.streams.in_parts", "invariant", "a long chunk looked at as it comes", "range(0, len(chunk), BLOCK)", "[0]", "chunk[start : start + BLOCK]", "chunk"),
     M("text.streams.in_parts", "invariant", "anything is a chunk", "if not isinstance(chunk, str):", "if False:"),
+    M("text.streams.in_parts", "invariant", "a single thing is no chunks, in Python's words", 'entries("in_parts", "chunks", chunks, "text")', "chunks"),
     M("text.streams.read_chunks", "invariant", "line ends changed", 'newline=""', "newline=None"),
     # Pieces
     M("text.pieces.GPT2", "invariant", "numbers of all kinds are letters", r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+", r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+"),
@@ -784,6 +799,8 @@ WRONG = [
     M("text.base.checked_specials", "invariant", "a string is a list of letters", "if isinstance(specials, str):", "if False:"),
     M("text.base.Tokenizer._check_ids", "invariant", "below zero counted from the end", "if not 0 <= i < size:", "if not i < size:"),
     M("text.base.Tokenizer._check_ids", "invariant", "digits of a string", "if isinstance(ids, str):", "if False:", '[whole(type(self).__name__, i) for i in ids]', "[int(i) for i in ids]"),
+    M("text.base.Tokenizer._check_ids", "invariant", "a single id, in Python's words", 'entries(type(self).__name__, "ids", ids, "whole numbers")', "ids"),
+    M("text.base.checked_specials", "invariant", "a single thing, in Python's words", 'entries(where, "specials", specials, "text")', "specials"),
     M("text.base.whole", "invariant", "cut to whole numbers", "operator.index(i)", "int(i)"),
     M("text.base.whole", "invariant", "True is one", "if isinstance(i, bool | np.bool_):", "if False:"),
     M("text.base.whole", "invariant", "only Python's own", "operator.index(i)", "i + 0 if type(i) is int else len(i.bad)"),
@@ -808,6 +825,9 @@ WRONG = [
     M("text.bpe.BPETokenizer.__init__", "invariant", "merges not looked at", "not 0 <= min(a, b) <= max(a, b) < len(tokens)", "False"),
     M("text.bpe.BPETokenizer.__init__", "invariant", "tokens of any length", "if len(tokens[a]) + len(tokens[b]) > LONGEST:", "if k > 20:"),
     M("text.bpe.BPETokenizer.decode", "invariant", "broken bytes an error without being asked", 'errors: str = "replace"', 'errors: str = "strict"'),
+    M("text.bpe.BPETokenizer.__init__", "invariant", "what is no pair, in Python's words", 'streams.pairs_of("BPETokenizer", "merges", merges, "ids")', "merges"),
+    M("text.bpe.BPETokenizer._publish", "invariant", "what is no pair of tokens, in Python's words", 'streams.pairs_of(where, "merges", merges, "tokens")', "merges"),
+    M("text.bpe.BPETokenizer._publish", "invariant", "a vocabulary of any kind", "if not isinstance(vocab, dict):", "if False:"),
     M("text.bpe.BPETokenizer._publish", "invariant", "ids given anew", "vocabulary[i] = token", "vocabulary[len(vocabulary)] = token"),
     M("text.bpe.BPETokenizer._publish", "invariant", "an id may be there twice", "or i in vocabulary:", "or False:"),
     M("text.bpe.BPETokenizer._publish", "invariant", "tokens that come later joined", "left not in made or right not in made or", ""),

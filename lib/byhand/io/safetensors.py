@@ -43,6 +43,8 @@ def encode(where: str, tree: dict, metadata: dict[str, str] | None = None) -> by
             raise TypeError(f"{where}: {name} has dtype {x.dtype.name}, expected one of {', '.join(DTYPES.values())}")
     if RESERVED in leaves:
         raise ValueError(f"{where}: tree has a leaf {RESERVED}, a name that the format keeps, expected another")
+    if not isinstance(metadata, dict | None):
+        raise TypeError(f"{where}: metadata is {type(metadata).__name__}, expected a dict")
     for key, value in (metadata or {}).items():
         if not (isinstance(key, str) and isinstance(value, str)):
             raise TypeError(f"{where}: metadata has {key!r}: {value!r}, expected text for text")

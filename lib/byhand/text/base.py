@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from byhand.io.files import seal, write_whole
-from byhand.text.streams import in_parts
+from byhand.text.streams import entries, in_parts
 
 
 class Tokenizer:
@@ -98,6 +98,7 @@ class Tokenizer:
     def _check_ids(self, ids: Iterable) -> list[int]:
         if isinstance(ids, str):
             raise TypeError(f"{type(self).__name__}: ids is the string {ids!r}, expected whole numbers")
+        ids = entries(type(self).__name__, "ids", ids, "whole numbers")
         ids, size = [whole(type(self).__name__, i) for i in ids], len(self)
         for i in ids:
             if not 0 <= i < size:
@@ -130,7 +131,7 @@ def checked_specials(where: str, specials: Iterable[str]) -> list[str]:
     """Special tokens: text, not empty, each once. They may hold white space."""
     if isinstance(specials, str):
         raise TypeError(f"{where}: specials is the string {specials!r}, expected a list of them")
-    specials, seen = list(specials), set()
+    specials, seen = [*entries(where, "specials", specials, "text")], set()
     for s in specials:
         if not isinstance(s, str) or not s or s in seen:
             raise ValueError(f"{where}: specials holds {s!r}, expected different strings that are not empty")

@@ -26,7 +26,7 @@ class BPETokenizer(Tokenizer):
 
     def __init__(self, merges: Iterable[tuple[int, int]], specials: Iterable[str] = ()):
         tokens, triples = [bytes([i]) for i in range(256)], []
-        for k, pair in enumerate(merges):
+        for k, pair in enumerate(streams.pairs_of("BPETokenizer", "merges", merges, "ids")):
             a, b = (whole("BPETokenizer", i) for i in pair)
             if not 0 <= min(a, b) <= max(a, b) < len(tokens):
                 raise ValueError(f"BPETokenizer: merge {k} is {a, b}, expected earlier ids")
@@ -53,7 +53,10 @@ class BPETokenizer(Tokenizer):
         return new
 
     def _publish(self, vocab, merges, specials, pieces):
-        where, fresh = type(self).__name__, count(len(vocab))
+        where = type(self).__name__
+        if not isinstance(vocab, dict):
+            raise TypeError(f"{where}: vocab is {type(vocab).__name__}, expected a dict of bytes and their ids")
+        fresh = count(len(vocab))
         specials = {s: vocab[s.encode()] if s.encode() in vocab else next(fresh) for s in specials}
         vocabulary, size = {}, next(fresh)
         for token, i in [*vocab.items(), *((s.encode(), i) for s, i in specials.items() if i >= len(vocab))]:
@@ -63,7 +66,7 @@ class BPETokenizer(Tokenizer):
                 raise ValueError(f"{where}: vocab gives {token!r} the id {i}, expected each of 0 … {size - 1} once")
             vocabulary[i] = token
         made, triples = {bytes([b]) for b in range(256)}, []
-        for k, (left, right) in enumerate(merges):
+        for k, (left, right) in enumerate(streams.pairs_of(where, "merges", merges, "tokens")):
             if left not in made or right not in made or not {left, right, left + right} <= vocab.keys():
                 raise ValueError(f"{where}: merge {k} is {left!r} and {right!r}, expected two earlier tokens of the "
                                  "vocabulary, which holds what they make too")

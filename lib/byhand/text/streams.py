@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import regex
 
@@ -31,7 +31,7 @@ def in_parts(
     unless more may come behind it. The rest is seen again, with what follows.
     """
     held, size, wanted = [], 0, BLOCK
-    for chunk in [chunks] if isinstance(chunks, str) else chunks:
+    for chunk in [chunks] if isinstance(chunks, str) else entries("in_parts", "chunks", chunks, "text"):
         if not isinstance(chunk, str):
             raise TypeError(f"in_parts: a chunk is {type(chunk).__name__}, expected str")
         for start in range(0, len(chunk), BLOCK):
@@ -45,6 +45,24 @@ def in_parts(
                 held, size = [text[used:]], len(text) - used
                 wanted = max(BLOCK, 2 * size)  # twice as much before the next look: no character is seen often
     yield take("".join(held), False)[0]
+
+
+def entries(where: str, name: str, x: Any, expected: str) -> Iterator:
+    """What comes of x one by one; TypeError with these words where x is a single thing, or nothing."""
+    try:
+        return iter(x)
+    except TypeError:
+        raise TypeError(f"{where}: {name} is {type(x).__name__}, expected several of {expected}") from None
+
+
+def pairs_of(where: str, name: str, x: Any, expected: str) -> Iterator[tuple]:
+    """Two things at a time, whatever holds them."""
+    for k, pair in enumerate(entries(where, name, x, f"pairs of {expected}")):
+        try:
+            left, right = pair
+        except (TypeError, ValueError):
+            raise TypeError(f"{where}: {name}[{k}] is {pair!r}, expected a pair of {expected}") from None
+        yield left, right
 
 
 def whole_words(chunks: str | Iterable[str]) -> Iterator[str]:
