@@ -38,10 +38,8 @@ def draw(app, doctree, docname):
         if path.suffix == ".svg" and path.is_file() and image["uri"] in app.env.images:
             drawn = path.read_text(encoding="utf-8")
             if ' font-family="' in drawn[:500]:
-                wide = re.search(r' width="([0-9.]+)"', drawn)[1]
                 html = on_page(drawn, image.get("alt", ""), image.get("width", ""))
-                html = f'<span class="figure-box" style="--wide:{wide}px">{html}</span>'
-                image.replace_self(nodes.raw("", html, format="html"))
+                image.replace_self(nodes.raw("", f'<span class="figure-box">{html}</span>', format="html"))
 
 
 def style(app, pagename, templatename, context, doctree):

@@ -224,6 +224,11 @@ def test_letters_of_figures_can_be_read(chrome, book):
 
 SCROLLED = """() => [...document.querySelectorAll(".figure-box")].filter(
     (b) => b.scrollWidth > b.clientWidth + 1).length"""
+LABELS = """() => [...document.querySelectorAll("svg.drawing")].flatMap((svg) => {
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    return [...svg.querySelectorAll("text")].map((text) => scale * Math.max(...[text, ...text.children].filter(
+        (e) => e.firstChild?.nodeType === Node.TEXT_NODE).map((e) => parseFloat(getComputedStyle(e).fontSize))));
+})"""
 
 
 def test_a_figure_is_seen_whole(chrome, book):
@@ -232,10 +237,21 @@ def test_a_figure_is_seen_whole(chrome, book):
         visit(page, f"{book}/book/06_norm.html")
         assert page.evaluate(SCROLLED) == 0 and not faults(page)
         for wrong in (".bd-article .cell_output .figure-box { margin-inline: 0 }",
-                      ".bd-article .figure-box svg { min-width: calc(.65 * var(--wide)) }"):
+                      ".bd-article .figure-box svg { min-width: 420px }"):
             page.add_style_tag(content=wrong)
             assert page.evaluate(SCROLLED) > 0
             page.reload()
+
+
+@pytest.mark.parametrize("chapter", ["04_attention", "16_flash"])
+def test_the_labels_of_a_figure_can_be_read(chrome, book, chapter):
+    """Whatever its own letters are: the smallest label has letters of 8 pixels, and what is too wide then scrolls."""
+    with visitor(chrome, book, 390) as page:
+        visit(page, f"{book}/book/{chapter}.html")
+        found = page.evaluate(LABELS)
+        assert len(found) > 50 and min(found) >= 7.95, sorted(found)[:5]
+        page.add_style_tag(content=".bd-article .figure-box svg { min-width: 0 }")
+        assert min(page.evaluate(LABELS)) < 7.8
 
 
 def test_what_a_finger_meets_is_large_enough(chrome, book):

@@ -81,7 +81,7 @@ BEHIND = {  # what stands in front of a ratio of the README: its record, the rat
     "with the functions that the chapters show": (*STEP, {"name": PLAIN}),
     "the last rung": (*STEP, {"name": FUSED}),
     "tiled NumPy attention over 16,384 tokens": (*TILES, {"program": "NumPy, tiles"} | LONG),
-    "its way there and back": (*TILES, {"program": "NumPy and fused loops, any scores", "n": 16384, "backward": True}),
+    "its way there and back": (*TILES, {"program": "NumPy and fused loops", "n": 16384, "backward": True}),
     "writing token 512": ("decode", "again_to_this", {"program": "NumPy with the cache", "T": 512}),
     "MiniLM over 1,000 sentences": ("pretrained_speed", "to_transformers", {"model": "minilm", "program": "NumPy"}),
     "without padding, with fused loops": (

@@ -210,7 +210,6 @@
           part.innerHTML = data.drawing;
           const drawing = part.firstChild;
           drawing.setAttribute("aria-label", `Figure of code cell ${this.number}, drawn now`);
-          part.style.setProperty("--wide", `${drawing.getAttribute("width")}px`);
           add(part);
         } else {
           const part = make("div", { class: "live-html text_html output" });

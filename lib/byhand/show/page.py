@@ -17,6 +17,7 @@ from byhand.show.dark import DEEPER, GROUND, VISIBLE, dark, darkened, legible, r
 from byhand.show.svg import PICTURE, SPACE
 
 SWITCH = "html[data-theme=dark] "
+LETTERS = 8  # pixels: a page may make a drawing narrower until its smallest label has letters of this size
 PAINT = ("fill", "stroke", "fill-opacity", "stroke-opacity", "opacity", "font-size", "text-anchor")
 
 
@@ -38,6 +39,7 @@ def on_page(drawn: str, label: str, width: str = "") -> str:
 
     Paths and letters change by rules that stand in the SVG; an image has a second one beside it, but for a picture.
     What would be weak has another ink: orange and sky by day; in the dark a letter or a mark on what lies under it.
+    `--least` is the width below which letters get too small to read, exponents and indices not counted.
     """
     name = "d" + hashlib.sha256(drawn.encode()).hexdigest()[:6]
     root = ET.fromstring(drawn.replace(f' xmlns="{SPACE}"', "", 1))
@@ -62,9 +64,20 @@ def on_page(drawn: str, label: str, width: str = "") -> str:
     rules += [f"{SWITCH}.{name} .{kind}{{{';'.join(f'{part}:{ink}' for part in parts.split())}}}"
               for (ink, parts), kind in inks.items()]
     root.attrib |= {"class": f"drawing {name}", "role": "img", "aria-label": label}
-    root.attrib |= {"style": f"width:{width}"} if width else {}
+    least = LETTERS * float(root.get("viewBox").split()[2]) / min(_sizes(root), default=math.inf)
+    root.attrib |= {"style": f"--least:{least:.1f}px" + (f";width:{width}" if width else "")}
     text = ET.tostring(root, "unicode").replace(" />", "/>")
     return re.sub(r"^<svg [^>]*>", lambda found: f"{found[0]}<style>@media screen{{{''.join(rules)}}}</style>", text)
+
+
+def _sizes(element, given=None):
+    """Of each text the size of its largest letters."""
+    size = element.get("font-size", given)
+    if element.tag == "text":
+        spans = [span.get("font-size", size) for span in element]
+        yield max(float(x) for x in (spans + [size] * bool(element.text) or [12]))
+    for child in element if element.tag != "text" else ():
+        yield from _sizes(child, size)
 
 
 def _walk(parent, given, origin, areas, inks, paths):
