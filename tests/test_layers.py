@@ -62,3 +62,17 @@ def test_every_room_has_a_place():
 ])
 def test_an_import_upwards_is_found(room, text, found):
     assert upwards(room, text) == found
+
+
+def other_ends_of_line(text: str) -> list[int]:
+    """Lines where a program writes a text with whatever end of line the platform has."""
+    return [node.lineno for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "write_text" and len(node.args) == 1
+            and not {"newline"} & {k.arg for k in node.keywords} and "encoding" in {k.arg for k in node.keywords}]
+
+
+def test_what_tools_write_is_the_same_on_every_platform():
+    for path in sorted((LIBRARY.parents[1] / "tools").rglob("*.py")):
+        assert not other_ends_of_line(path.read_text(encoding="utf-8")), path
+    assert other_ends_of_line('\npage.write_text(new, encoding="utf-8")') == [2]
+    assert other_ends_of_line('page.write_text(new, encoding="utf-8", newline="\\n")') == []

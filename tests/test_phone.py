@@ -218,7 +218,7 @@ LABELS = """() => [...document.querySelectorAll("svg.drawing")].flatMap((svg) =>
 
 
 def test_a_figure_is_seen_whole(chrome, book):
-    """Legend and all, with no scrolling: it may take the margins, and its letters may be of 8 pixels."""
+    """Legend and all, with no scrolling: it may take the margins, and its letters may be of 9 pixels."""
     with visitor(chrome, book, 390) as page:
         visit(page, f"{book}/book/01_recurrent.html")
         assert page.evaluate(SCROLLED) == 0 and not faults(page)
@@ -231,15 +231,15 @@ def test_a_figure_is_seen_whole(chrome, book):
 
 @pytest.mark.parametrize("chapter", ["04_attention", "16_flash"])
 def test_the_labels_of_a_figure_can_be_read(chrome, book, chapter):
-    """Whatever its own letters are: the smallest label has letters of 8 pixels, and what is too wide then scrolls."""
+    """Whatever its own letters are: the smallest label has letters of 9 pixels, and what is too wide then scrolls."""
     with visitor(chrome, book, 390) as page:
         visit(page, f"{book}/book/{chapter}.html")
         found = page.evaluate(LABELS)
-        assert len(found) > 50 and min(found) >= 7.95, sorted(found)[:5]
+        assert len(found) > 50 and min(found) >= 8.95, sorted(found)[:5]
         assert page.evaluate("""() => [...document.querySelectorAll(".figure-box")].every(
             (b) => b.clientWidth <= innerWidth && (b.scrollWidth <= b.clientWidth + 1 || b.tabIndex === 0))""")
         page.add_style_tag(content=".bd-article .figure-box svg { min-width: 0 }")
-        assert min(page.evaluate(LABELS)) < 7.8
+        assert min(page.evaluate(LABELS)) < 8.8
 
 
 def test_what_a_finger_meets_is_large_enough(chrome, book):

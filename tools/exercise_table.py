@@ -51,7 +51,7 @@ def write(set_id):
         changed = in_place("".join(cell["source"]), table(set_id)) if cell["cell_type"] == "markdown" else None
         if changed:
             cell["source"] = changed.splitlines(keepends=True)
-            path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
             return
     raise SystemExit(f"{path.name} has no list of parts")
 

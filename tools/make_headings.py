@@ -41,7 +41,7 @@ def main(argv=None):
     new = text(headings())
     fresh = FILE.exists() and FILE.read_text(encoding="utf-8") == new
     if not fresh and not args.check:
-        FILE.write_text(new, encoding="utf-8")
+        FILE.write_text(new, encoding="utf-8", newline="\n")
     print(f"{FILE.relative_to(ROOT)}: {'fresh' if fresh else 'stale' if args.check else 'written'}")
     return int(args.check and not fresh)
 

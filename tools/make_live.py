@@ -85,7 +85,7 @@ def library(archive):
 
 def course():
     """byhand without its PyTorch half, the packages that it imports, and the data of the chapters."""
-    found = {f"course/{path.relative_to(OURS)}": path.read_bytes() for path in OURS.rglob("*.py")}
+    found = {f"course/{path.relative_to(OURS).as_posix()}": path.read_bytes() for path in OURS.rglob("*.py")}
     folders = {name: Path(importlib.util.find_spec(name).origin).parent for name in PACKAGES}
     folders["byhand"] = ROOT / "lib" / "byhand"
     for package, folder in folders.items():
@@ -121,7 +121,7 @@ def pack(target, name, data):
 
 
 def bundle(node, target):
-    esbuild = node / "node_modules" / ".bin" / "esbuild"
+    esbuild = shutil.which("esbuild", path=node / "node_modules" / ".bin")  # on Windows esbuild.cmd
     for name in ("worker", "editor"):
         run(esbuild, OURS / f"{name}.js", "--bundle", "--minify", "--format=esm", "--target=es2022", "--charset=utf8",
             "--legal-comments=linked", f"--outfile={target / name}.js", "--log-level=warning",
@@ -177,7 +177,7 @@ def mark_pages(folder, files):
         settings = html.escape(json.dumps({"page": name, **files}))
         head = (f'<!-- live --><link rel="stylesheet" href="{up}_static/live/live.css">'
                 f'<script defer src="{up}_static/live/page.js" data-live="{settings}"></script><!-- /live -->')
-        path.write_text(page.replace("</head>", head + "</head>", 1), encoding="utf-8")
+        path.write_text(page.replace("</head>", head + "</head>", 1), encoding="utf-8", newline="\n")
         count += 1
     return count
 

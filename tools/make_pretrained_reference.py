@@ -66,4 +66,4 @@ if __name__ == "__main__":
                        "embeddings": sentence_rows(data["minilm"]["sentences"])},
             "smollm2": [{"text": text, "continued": words.decode(row["ids"])} | row
                         for text, row in zip(texts, rows, strict=True)]}
-    REFERENCE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    REFERENCE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")

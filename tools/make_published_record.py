@@ -46,5 +46,5 @@ if __name__ == "__main__":
     for page in (ROOT / "lib/byhand/data.py", ROOT / "book/data/LICENSES.md"):
         text = page.read_text(encoding="utf-8")
         new = re.sub(r'(published_record\.npz(?:": "|`.*\| `))[0-9a-f]*', rf"\g<1>{now}", text)
-        page.write_text(new, encoding="utf-8")
+        page.write_text(new, encoding="utf-8", newline="\n")
     print(f"{FILE.stat().st_size} bytes, {len(record.WANTED)} arrays, {now}")

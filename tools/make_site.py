@@ -96,7 +96,7 @@ def make(html, target, url):
         shutil.rmtree(left, ignore_errors=True)
     shutil.copytree(html, new, ignore=shutil.ignore_patterns(".buildinfo", ".doctrees"))
     for name, text in additions(url).items():
-        (new / name).write_text(text, encoding="utf-8")
+        (new / name).write_text(text, encoding="utf-8", newline="\n")
     if target.exists():
         target.rename(old)
     new.rename(target)

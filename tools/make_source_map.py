@@ -80,4 +80,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (BOOK / "source_map.md").write_text(page(), encoding="utf-8")
+    (BOOK / "source_map.md").write_text(page(), encoding="utf-8", newline="\n")

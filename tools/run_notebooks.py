@@ -255,7 +255,7 @@ def write_text(path):
         (c.cell_type, c.source, c.metadata) for c in back.cells
     ]:
         raise RunError("its cells do not survive the way to Markdown and back (a line '+++', perhaps?)")
-    text.write_text(content, encoding="utf-8")
+    text.write_text(content, encoding="utf-8", newline="\n")
     return f"{show(text)}"
 
 

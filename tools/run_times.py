@@ -56,5 +56,5 @@ def note(path, seconds, page=PAGE):
     new = noted(old, path.relative_to(page.parent).with_suffix("").as_posix(), seconds, machine())
     if new != old:
         part = page.with_name(page.name + ".part")
-        part.write_text(new, encoding="utf-8")
+        part.write_text(new, encoding="utf-8", newline="\n")
         os.replace(part, page)

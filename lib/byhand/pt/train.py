@@ -201,11 +201,11 @@ def _autocast(module, dtype):
 def main(arguments: list[str] | None = None) -> Run:
     """Train a small decoder on the characters of a text; under torchrun, in many processes, each with its share."""
     a = read_job("python -m byhand.pt.train", main.__doc__, NUMBERS, SWITCHES, arguments)
-    if many := "LOCAL_RANK" in os.environ:  # set by torchrun
+    if launched := "LOCAL_RANK" in os.environ:  # set by torchrun
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    rank, world = (dist.get_rank(), dist.get_world_size()) if many else (0, 1)
+    rank, world = (dist.get_rank(), dist.get_world_size()) if launched else (0, 1)
     text = a.text.read_text(encoding="utf-8")
     letters, ids = np.unique(list(text), return_inverse=True)
     learn, held = np.split(ids, [len(text) * 9 // 10])
@@ -241,7 +241,7 @@ def main(arguments: list[str] | None = None) -> Run:
         best = bits(run.history["evaluation"].min(initial=np.inf))
         print(f"{size} parameters, {tokens} tokens in {world} process{'es' * (world > 1)}\n"
               f"step {len(run.history['loss'])}: loss {run.history['loss'][-1]:.4f}, held out {best:.4f} bits")
-    if many:
+    if launched:
         dist.destroy_process_group()
     return run
 

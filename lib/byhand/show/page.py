@@ -17,7 +17,7 @@ from byhand.show.dark import DEEPER, GROUND, VISIBLE, dark, darkened, legible, r
 from byhand.show.svg import PICTURE, SPACE
 
 SWITCH = "html[data-theme=dark] "
-LETTERS = 8  # pixels: a page may make a drawing narrower until its smallest label has letters of this size
+LETTERS = 9  # pixels: a page may make a drawing narrower until its smallest label has letters of this size
 PAINT = ("fill", "stroke", "fill-opacity", "stroke-opacity", "opacity", "font-size", "text-anchor")
 
 
