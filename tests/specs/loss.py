@@ -98,11 +98,22 @@ def nothing_is_ignored_unasked(module):
     raises(IndexError, "-100", lambda: module.cross_entropy(torch.zeros(2, 3), torch.tensor([0, -100])))
 
 
+def half_precision_has_the_mean_of_a_long_text(module):
+    """float16 ends at 65,504, and bfloat16 counts no further than 256: neither can add up what it may average."""
+    for dtype in (torch.float16, torch.bfloat16):
+        logits, targets = torch.zeros(70_000, 2, dtype=dtype, requires_grad=True), torch.arange(70_000) % 2
+        for given in ({}, {"weights": torch.ones(70_000, dtype=dtype)}, {"ignore_index": 1}):
+            L = module.cross_entropy(logits, targets, **given)
+            assert L.dtype == dtype and L == torch.tensor(math.log(2)).to(dtype), f"ln 2 is {L} in {dtype}"
+            (grad,) = torch.autograd.grad(L, logits)
+            assert grad.any(), "no gradient"
+
+
 INVARIANTS = {
     "np.loss": [*habits(TWINS), torch_has_the_same_cross_entropy, ignored_tokens_have_no_say,
                 targets_that_do_not_fit_are_refused, loss_is_finite_for_any_logits, smoothing_has_a_finite_optimum,
                 perplexity_of_a_uniform_guess, uniform_logits_cost_the_log_of_the_choices],
-    "pt.loss": [nothing_is_ignored_unasked],
+    "pt.loss": [nothing_is_ignored_unasked, half_precision_has_the_mean_of_a_long_text],
 }
 
 WRONG = [
@@ -146,4 +157,8 @@ WRONG = [
       "weights.reshape(-1) * (ids != nothing)", "weights.reshape(-1)"),
     M("pt.loss.cross_entropy", "twin", "smoothing forgotten when weighted",
       "label_smoothing=smoothing, reduction", "reduction"),
+    M("pt.loss.cross_entropy", "invariant", "a mean of half precision added up by torch's kernel",
+      "if weights is None and rows.dtype == exact", "if weights is None"),
+    M("pt.loss.cross_entropy", "invariant", "a weighted mean added up in half precision",
+      "torch.promote_types(rows.dtype, torch.float32)", "rows.dtype"),
 ]

@@ -25,8 +25,9 @@ def cross_entropy(
         return kernels.cross_entropy(logits, targets, smoothing, ignore_index, weights)
     nothing = torch.iinfo(torch.long).min if ignore_index is None else ignore_index  # torch's default ignores −100
     rows, ids = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1).long()
-    if weights is None:
+    exact = torch.promote_types(rows.dtype, torch.float32)  # half precision cannot add up the terms of a long text
+    if weights is None and rows.dtype == exact:
         return F.cross_entropy(rows, ids, ignore_index=nothing, label_smoothing=smoothing)
     each = F.cross_entropy(rows, ids, ignore_index=nothing, label_smoothing=smoothing, reduction="none")
-    w = (weights.reshape(-1) * (ids != nothing)).to(each.dtype)
-    return (w * each).sum() / w.sum()
+    w = (ids != nothing).to(exact) if weights is None else (weights.reshape(-1) * (ids != nothing)).to(exact)
+    return ((w * each).sum() / w.sum()).to(rows.dtype)
