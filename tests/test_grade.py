@@ -31,7 +31,18 @@ from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
 from byhand.grade.form import about_names, about_numbers
 from byhand.grade.judge import Verdict, _exchanged, judge
-from byhand.grade.model import FORBIDDEN, NOTHING, Case, Mutant, Question, WrongAnswer, make_inputs, places_of_names
+from byhand.grade.model import (
+    EXACT,
+    FORBIDDEN,
+    NOTHING,
+    SEVEN_DIGITS,
+    Case,
+    Mutant,
+    Question,
+    WrongAnswer,
+    make_inputs,
+    places_of_names,
+)
 from byhand.grade.run import run
 from byhand.grade.selfcheck import balance, problems
 from byhand.grade.sets import (
@@ -45,6 +56,7 @@ from byhand.grade.sets import (
 )
 from byhand.grade.shapes import about_shape
 from byhand.grade.solutions import code_of, solutions_of
+from rewritten import rewritten
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {question.id: question for question in all_questions()}
@@ -126,6 +138,39 @@ def test_a_module_of_the_checker_is_read_in_one_go():
     long = {path.name: n for path in (*home.glob("*.py"), *home.glob("course/*.py"))
             if (n := len(path.read_text(encoding="utf-8").splitlines())) > 250}
     assert not long
+
+
+# A root as people write it in PyTorch: of a tensor made of an integer, which has float32's seven digits.
+ROOTS = {
+    "04.12": ("math.sqrt(Q.shape[-1])", "torch.sqrt(torch.tensor(Q.shape[-1]))"),
+    "05.9": ("math.sqrt(d // H)", "torch.sqrt(torch.tensor(d // H))"),
+    "10.10": ("W_q.shape[1] ** 0.5", "torch.tensor(W_q.shape[1]) ** 0.5"),
+    "13.12": ("math.sqrt(q.shape[1])", "torch.tensor(q.shape[1]).sqrt()"),
+}
+
+
+@pytest.mark.parametrize("id", ROOTS)
+def test_a_root_taken_by_torch_is_right(id):
+    question, (old, new) = QUESTIONS[id], ROOTS[id]
+    real = sys.modules[REFERENCES[id].__module__]
+    text = Path(real.__file__).read_text(encoding="utf-8")
+    at = text.index(f"def {question.name}(")
+    around = text[at:text.index(old, at) + len(old)]
+    answer = vars(rewritten(Path(real.__file__), around, around.replace(old, new), real=real))[question.name]
+
+    def points(question):
+        return score(question, examine(question, answer, lambda case: expected_arrays(question, case)))
+
+    assert points(question) == question.points
+    exact = replace(question, roots=False, cases=tuple(replace(case, rtol=EXACT) for case in question.cases))
+    assert points(exact) < question.points  # what is asked of all other numbers refuses it
+
+
+def test_roots_are_asked_seven_digits_and_no_other_bound_is_changed():
+    loose = Case("loose", tuple, "something rounded", rtol=1e-3)
+    asked = replace(TOY, roots=True, cases=(*TOY.cases, loose))
+    assert {case.rtol for case in asked.cases} == {SEVEN_DIGITS, 1e-3}
+    assert {question.id for question in QUESTIONS.values() if question.roots} == set(ROOTS)
 
 
 def test_names_find_one_question():

@@ -7,7 +7,7 @@ that runs submissions somewhere else.
 
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ KINDS = {
     "detect": "which of several faults is behind these numbers",
 }
 NOTHING = -1  # in the place of a name: the answer returned None
+EXACT, SEVEN_DIGITS = 1e-9, 1e-6  # how near a number must be
 FORBIDDEN, STORY = "(a forbidden name)", "(no promise)"  # in the place of a case: what holds a clause instead
 
 
@@ -60,7 +61,7 @@ class Case:
     look: tuple[str, ...] = ()  # the outputs that are judged; none named: all
     guards: str = ""  # the public case whose points this one, which has none, can take away
     open: bool = False  # a guard that every reader sees: it brings something new, a batch or another option
-    rtol: float = 1e-9  # times the largest number of the expected array
+    rtol: float = EXACT  # times the largest number of the expected array
     atol: float = 1e-12
 
     @property
@@ -98,10 +99,16 @@ class Question:
     printed: bool = True  # does the book show the answer?  Then the question is asked before the page unfolds it
     clauses: tuple[tuple[str, str], ...] = ()  # words of the statement, and the public case that tries them
     torch: bool = False  # arrays go to the answer as tensors, and come back as arrays
+    roots: bool = False  # √d is in it, which has seven digits as a tensor made of an integer: that is enough
     seconds: float = 10.0  # the longest that one case may take
     library: tuple[str, ...] = ()  # modules of byhand that an answer may import
     uses: tuple[str, ...] = ()  # ids of earlier questions of the set whose functions an answer may call
     late: str = "is there a loop that does not end?"  # what is said to an answer that takes longer
+
+    def __post_init__(self):
+        if self.roots:
+            cases = (replace(case, rtol=SEVEN_DIGITS) if case.rtol == EXACT else case for case in self.cases)
+            object.__setattr__(self, "cases", tuple(cases))
 
     @property
     def name(self):

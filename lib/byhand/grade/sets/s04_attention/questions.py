@@ -418,6 +418,7 @@ QUESTIONS = (
         mutants=mutants.TORCH,
         drive=cases.through_autograd,
         torch=True,
+        roots=True,
         forbid=(*TORCH_ONLY, "scaled_dot_product_attention", "register_hook"),
         clauses=(
             ("the output is right, with a row of zeros for a query that may see nothing", "output"),

@@ -305,6 +305,7 @@ QUESTIONS = (
         mutants=mutants.MODULES,
         drive=cases.load_and_run,
         torch=True,
+        roots=True,
         forbid=(*TORCH_ONLY, "MultiheadAttention"),
         clauses=(
             ("load_state_dict` takes a tree with the names and shapes of the library", "output"),

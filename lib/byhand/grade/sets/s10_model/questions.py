@@ -325,6 +325,7 @@ QUESTIONS = (
         part=4,
         printed=False,
         torch=True,
+        roots=True,
         forbid=(*TORCH_ONLY, "TransformerDecoder", "MultiheadAttention", "TransformerDecoderLayer", "Transformer"),
         hints=(
             "A word that has been read never changes its key or its value: rows see only what is before them. So what "

@@ -2243,15 +2243,12 @@ READERS = (
     Mutant("mask on the queries", _reader(mask="queries"),
            "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.3",
            HIDDEN),
-    Mutant("a number taken off the scores of queries", _reader(mask="none", bias=lambda real, S: (
-        ~_queries(S, real) * -1e9)),
-           "The mask hides queries: the padding of the source is among the keys, the last axis of the scores.", "13.3",
-           HIDDEN),
     Mutant("0 times infinity", _reader(mask="none", bias=lambda real, S: ~real * -math.inf),
            "The mask is a product with −∞, and 0 times −∞ is nan: choose with torch.where or masked_fill, or hand on a "
            "boolean mask.", "13.3", READ),
     Mutant("no mask", _reader(mask="none"),
-           "The mask is missing: padded rows of M are read as if they were words.", "13.3", HIDDEN),
+           "The mask is missing, or over the queries, where it changes nothing (what is taken off all scores of one "
+           "query cancels in its softmax): padded rows of M are read as if they were words.", "13.3", HIDDEN),
     Mutant("mask the other way round", _reader(mask="other"),
            "The mask is turned round. In scaled_dot_product_attention True means: may be read; in "
            "nn.MultiheadAttention True in key_padding_mask means: is padding.", "13.3", HIDDEN),
@@ -2350,7 +2347,8 @@ READERS = (
     Mutant("maps transposed", _reader(maps=lambda q, k, v: (q.mT, k.mT, v.mT)),
            "The maps are transposed, as in F.linear: here a map stands on the right of the rows, Y W_q.", "13.3", READ),
     Mutant("precision lost", lambda *given: _in_float32(*given),
-           "Somewhere float64 was lost: give a new tensor the dtype of the others.", "13.3", READ),
+           "Somewhere float64 was lost: give a new tensor the dtype of the others.", "13.3",
+           ("values", "no padding", "other sizes")),
 )
 
 

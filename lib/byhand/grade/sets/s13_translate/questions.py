@@ -433,6 +433,7 @@ QUESTIONS = (
         part=4,
         printed=False,
         torch=True,
+        roots=True,
         forbid=TORCH_ONLY,
         hints=(
             "Which axis of the scores belongs to the source? And what are the axes in front of it?",
