@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from hypothesis import settings
 ROOT = Path(__file__).parent
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "_ext")]
 pytest.register_assert_rewrite("specs", "invariants", "twins")  # a red proof shows what it compared
+pytest_plugins = ["shares"]  # how a run is shared out among workers
 
 import fewer_formats  # noqa: E402, F401  (tools/ is on the path only now; this one before all that reads notebooks)
 import nbval.plugin  # noqa: E402
@@ -126,27 +126,6 @@ def pytest_configure(config):
     import matplotlib
 
     matplotlib.use("Agg")  # tests draw without a window; set here, as a variable it would reach the kernels
-
-
-def together(nodeid: str) -> str:
-    """What one worker runs as a whole: a file, a notebook, the proofs of one stem. (xdist's own groups need a mark on
-    each test, which pytest 9.2 no longer shows it.)"""
-    file, _, test = nodeid.partition("::")
-    if file.endswith("test_proofs.py") and "[" in test:
-        parts = re.split(r"[.:]", test.partition("[")[2].rstrip("]"))
-        rooms = ("np", "pt", "io", "text", "annex")
-        return f"{file} of {(parts[1] if parts[0] in rooms and len(parts) > 1 else parts[0]).strip('_')}"
-    return file
-
-
-def pytest_xdist_make_scheduler(config, log):
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Together(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            return together(nodeid)
-
-    return Together(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,8 +19,11 @@ import torch
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import Float, TypeCheckError
 from nbval.kernel import RunningKernel
+from rewritten import rewritten
+from shares import noted, together
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARES = ROOT / "tools" / "shares.py"
 CASES = [
     (byhand.np.attention.attention_forward, np.zeros),
     (byhand.pt.attention.attention, torch.zeros),
@@ -100,8 +104,7 @@ def test_numpy_and_torch_have_one_thread_each():
     assert {pool["num_threads"] for pool in threadpoolctl.threadpool_info()} == {1} and torch.get_num_threads() == 1
 
 
-def test_a_worker_runs_a_file_a_notebook_the_proofs_of_a_stem_as_a_whole(request):
-    together = request.config.pluginmanager.get_plugin(str(ROOT / "conftest.py")).together
+def test_a_worker_runs_a_file_a_notebook_the_proofs_of_a_stem_as_a_whole():
     for first, *rest in (
         ("tests/test_tree.py::test_tree[a]", "tests/test_tree.py::test_other"),
         ("book/exercises/ex06_norm::ipynb::Cell 1", "book/exercises/ex06_norm::ipynb::Cell 22"),
@@ -192,3 +195,45 @@ def test_a_whole_file_that_is_skipped_is_no_missing_browser(request):
     reporter = SimpleNamespace(stats={"skipped": [whole, page]})
     config = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda name: reporter))
     assert len(module.not_proved_in_a_browser(config)) == 1
+
+
+# ---------------------------------------------------------------- how a run is shared out
+
+NODES = ["tests/test_a.py::test_x", "book/07_x.ipynb::Cell 0", "tests/test_proofs.py::test_slope[np.norm.layer_norm]",
+         "tests/test_proofs.py::test_slope[text.bpe]", "book/07_x.ipynb::Cell 1", "tests/test_b.py::test_y"]
+
+
+def the_longest_comes_first(shares, folder):
+    seconds = {"book/07_x.ipynb": 9, "tests/test_b.py": 70, "tests/test_proofs.py of norm": 20}
+    in_order = [shares.together(nodeid) for nodeid in shares.longest_first(NODES, seconds)]
+    assert in_order == ["tests/test_b.py", "tests/test_proofs.py of norm", "book/07_x.ipynb", "book/07_x.ipynb",
+                        "tests/test_a.py", "tests/test_proofs.py of bpe"]
+
+
+def what_is_noted_is_read_again(shares, folder):
+    shares.note(Counter({"book/07_x.ipynb": 9.0, "tests/test_b.py": 70.4, "tests/test_a.py": 4.9,
+                         "tests/test_proofs.py of norm": 20.6}), folder / "seconds.tsv")
+    assert list(shares.noted(folder / "seconds.tsv").items()) == [
+        ("tests/test_b.py", 70), ("tests/test_proofs.py of norm", 21), ("book/07_x.ipynb", 9)]
+
+
+@pytest.mark.parametrize("check", [the_longest_comes_first, what_is_noted_is_read_again], ids=lambda c: c.__name__)
+def test_a_run_is_shared_out(check, tmp_path):
+    check(rewritten(SHARES), tmp_path)
+
+
+@pytest.mark.parametrize(("check", "old", "new"), [
+    (the_longest_comes_first, "-seconds.get(", "seconds.get("),
+    (the_longest_comes_first, "together(nodeid), 0)", "nodeid, 0)"),
+    (the_longest_comes_first, "parts[1] if parts[0] in ROOMS and len(parts) > 1 else parts[0]", "parts[0]"),
+    (what_is_noted_is_read_again, "durations.most_common()", "durations.items()"),
+    (what_is_noted_is_read_again, "if seconds >= LONG", ""),
+], ids=["the shortest first", "by test", "by half", "as it came", "everything"])
+def test_a_wrong_way_to_share_is_refused(check, old, new, tmp_path):
+    with pytest.raises(AssertionError):
+        check(rewritten(SHARES, old, new), tmp_path)
+
+
+def test_what_is_said_to_take_long_is_there():
+    names = noted()
+    assert len(names) > 20 and [name for name in names if not (ROOT / name.partition(" of ")[0]).is_file()] == []
