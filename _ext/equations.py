@@ -1,4 +1,5 @@
-"""Equation numbers are links: "(4.21)" in text and in the comments of code leads to the formula that has that tag.
+"""Equation numbers are links: "(4.21)" in text, in the comments of code and in what code prints leads to the formula
+that has that tag.
 
 Each displayed formula gets an anchor for every tag in it, `#eq-4-21`; `_static/equations_data.js` holds the formulas,
 so that equations.js can show one in a card. A number in parentheses is a mention if a formula of the book has it; the
@@ -137,6 +138,8 @@ def link_text(app, doctree, docname):
 
 CODE = re.compile(r"(<pre>(?:<span></span>)?)(.*?)(</pre>)", flags=re.S)
 COMMENT = re.compile(r'<span class="(c1|sd)">([^<]*)</span>')
+PRINTED = re.compile(r'(<div class="output [^"]*highlight-myst-ansi[^"]*">\s*<div class="highlight"><pre>)'
+                     r"(.*?)(</pre>)", flags=re.S)
 
 
 def link_line(line, link):
@@ -159,7 +162,8 @@ def link_line(line, link):
 
 
 def link_code(app, pagename, templatename, context, doctree):
-    """The same in the comments and docstrings of code, which is HTML by now; and the scripts of a page with numbers."""
+    """The same in the comments and docstrings of code, which is HTML by now, and in what it printed: there a number
+    that no formula has is a value. And the scripts of a page with numbers."""
     book, body = book_of(app.env), context.get("body")
     if not body:
         return
@@ -177,7 +181,14 @@ def link_code(app, pagename, templatename, context, doctree):
             return code[0]
         return code[1] + "\n".join(link_line(line, link) for line in code[2].split("\n")) + code[3]
 
-    context["body"] = body = CODE.sub(block, body)
+    def number(mention):
+        return f'<a class="eq" href="{escape(uri(app, pagename, mention[1]))}">{mention[0]}</a>'
+
+    def printed(output):
+        text = MENTION.sub(lambda mention: number(mention) if mention[1] in book else mention[0], output[2])
+        return output[1] + text + output[3]
+
+    context["body"] = body = PRINTED.sub(printed, CODE.sub(block, body))
     if re.search(r'class="eq[ "]', body) or re.search(r'<(?:div|span)[^>]* id="eq-\d', body):
         app.builder.add_js_file("equations.js", defer="defer")
     if '<span class="eq-line"' in body:

@@ -68,6 +68,16 @@ def only_the_first_of_a_section_is_a_link(module):
     assert links(module, found) == [("chapter 4", A4)] * 2
 
 
+def each_item_of_a_list_is_read_alone(module):
+    lines = [nodes.paragraph("", text) for text in
+             ("scores (section 4.1)", "rank (section 4.1)", "section 4.1, section 4.1")]
+    found = page(["Part 1"])
+    found[0] += nodes.bullet_list("", *(nodes.list_item("", line) for line in lines))
+    rows = [nodes.row("", nodes.entry("", nodes.paragraph("", "section 4.1"))) for _ in range(2)]
+    found[0] += nodes.table("", nodes.tgroup("", nodes.tbody("", *rows)))
+    assert links(module, found) == [("section 4.1", f"{A4}#scores")] * 5
+
+
 def sections_lead_to_their_place(module):
     assert links(module, page(["section 4.10 and Section 5.2, section 4.99"])) == [
         ("section 4.10", f"{A4}#words"), ("Section 5.2", f"{A5}#joined")]
@@ -147,7 +157,8 @@ def listings_share_a_menu_in_each_folder(module):
 
 CHECKS = [chapters_are_links, lists_and_ranges_link_each_number, chapters_to_come_are_plain,
           listings_share_a_menu_in_each_folder,
-          only_the_first_of_a_section_is_a_link, sections_lead_to_their_place, a_link_that_names_a_section_goes_there,
+          only_the_first_of_a_section_is_a_link, each_item_of_a_list_is_read_alone,
+          sections_lead_to_their_place, a_link_that_names_a_section_goes_there,
           code_and_formulas_are_left_alone, punctuation_stays_with_its_formula, equal_texts_keep_their_places,
           sections_of_a_paper_are_its_own]
 
@@ -164,6 +175,8 @@ WRONG = [
     ("chapters share one too", listings_share_a_menu_in_each_folder, '"_modules/"', '""'),
     ("every mention is a link", only_the_first_of_a_section_is_a_link, "((section, to) in seen or ", "(False or "),
     ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
+    ("one link a list", each_item_of_a_list_is_read_alone, "(nodes.section, nodes.list_item, ", "(nodes.section, "),
+    ("one link a table", each_item_of_a_list_is_read_alone, ", nodes.row)", ")"),
     ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),
     ("4.10 is read as chapter 4", sections_lead_to_their_place, "{NUMBER.pattern}\"\n", r"\d+" + '"\n'),
     ("where a chapter goes on is unknown", sections_lead_to_their_place, "|workshop|", "|nowhere|"),

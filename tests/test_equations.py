@@ -13,6 +13,7 @@ from browser import built_book, narrow, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
 from maths import drawn_by, signs
+from notebook_rules import chapter_of
 from playwright.sync_api import TimeoutError as Late
 from rewritten import rewritten
 from typeset import LETTER
@@ -169,10 +170,28 @@ def comments_of_code_are_links(module):
         "book/04_attention: no formula has the number (4.99), in code"]
 
 
+def printed(module, text, kind="output stream highlight-myst-ansi notranslate"):
+    opening, ending = f'<div class="{kind}"><div class="highlight"><pre><span></span>', "</pre></div></div>"
+    page, context = app(), {"body": opening + text + ending}
+    module.link_code(page, "book/04_attention", "page.html", context, None)
+    assert context["body"].startswith(opening) and context["body"].endswith(ending)
+    return context["body"].removeprefix(opening).removesuffix(ending), page.builder.scripts
+
+
+def printed_numbers_are_links(module):
+    there = '<a class="eq" href="book/05_multihead.html#eq-5-4">(5.4)</a>'
+    for kind in ("stream", "text_plain"):
+        found = printed(module, "x\n  (4.1)  dX  holds\n  (5.4)  dY", f"output {kind} highlight-myst-ansi notranslate")
+        assert found == (f"x\n  {LINK}  dX  holds\n  {there}  dY", ["equations.js"])
+    assert printed(module, "(2.5), f(4.1, 2), (4.99), 4.1")[0] == "(2.5), f(4.1, 2), (4.99), 4.1"  # values
+    assert printed(module, "x = f(4.1)", "highlight-ipython3 notranslate")[0] == "x = f(4.1)"
+    assert module.warned == []
+
+
 CHECKS = [mentions_are_links, other_numbers_are_plain, numbers_of_others_are_plain,
           headings_code_and_links_are_left_alone, a_number_without_a_formula_is_told, formulas_get_anchors,
           a_formula_begins_with_its_left_hand_side, a_number_given_twice_is_told, pages_are_forgotten_and_joined,
-          comments_of_code_are_links]
+          comments_of_code_are_links, printed_numbers_are_links]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -205,6 +224,13 @@ WRONG = [
     ("pages are kept", pages_are_forgotten_and_joined, 'e["page"] != docname}', "True}"),
     ("any code is linked", comments_of_code_are_links, "(c1|sd)", r"(\w*)"),
     ("lines are not marked", comments_of_code_are_links, "if tags and not", "if not tags and not"),
+    ("what is printed is plain", printed_numbers_are_links, "PRINTED.sub(printed, CODE.sub(block, body))",
+     "CODE.sub(block, body)"),
+    ("only what print prints is linked", printed_numbers_are_links, '"output [^"]*high', '"output stream high'),
+    ("code is taken for output", printed_numbers_are_links, '<div class="output [^"]*highlight-myst-ansi[^"]*">',
+     '<div class="[^"]*">'),
+    ("values are told or linked", printed_numbers_are_links, "number(mention) if mention[1] in book else mention[0]",
+     "number(mention)"),
     ("a block is cut", comments_of_code_are_links, 'not re.search(r"</?div", line)', "True"),
 ]
 
@@ -234,11 +260,15 @@ def tagged(texts):
     return [tag for text in texts for tag in re.findall(r"\\tag\*?\{([^}]*)\}", text)]
 
 
+def blank(text):
+    """The text with formulas and code as blanks, and nothing moved."""
+    plain = r"\$\$.*?\$\$|\\begin\{(\w+\*)\}.*?\\end\{\1\}|```.*?```|`[^`\n]*`|\$[^$\n]*\$"
+    return re.sub(plain, lambda m: " " * len(m[0]), text, flags=re.S)
+
+
 def unanswered(name, text, tags):
     """Mentions that no formula answers; a number in a formula or in code is none."""
-    plain = r"\$\$.*?\$\$|\\begin\{(\w+\*)\}.*?\\end\{\1\}|```.*?```|`[^`\n]*`|\$[^$\n]*\$"
-    prose = re.sub(plain, " ", text, flags=re.S)
-    return [found[0] for found, known in MODULE.mentions(prose, name, tags) if not known]
+    return [found[0] for found, known in MODULE.mentions(blank(text), name, tags) if not known]
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +285,51 @@ def test_every_mention_has_a_formula(tags):
     found = {name: wrong for name, text in TEXTS.items() if (wrong := unanswered(f"book/{name}", text, tags))}
     assert found == {}, "a value is not written alone in parentheses, for that is how an equation is named"
     assert unanswered("book/x", "By (4.2), (4.1) and $f(4.9)$, `(4.7)`.", ["4.1"]) == ["(4.2)"]
+
+
+def sections_written_as_equations(name, text):
+    """A bare (4.7) in a section of chapter 4 that comes before that of the formula means section 4.7, and in a list or
+    a table one anywhere before the formula, unless the text says equation; and so does a bare (4.1, 4.3), for
+    equations have parentheses each."""
+    if name in ("source_map", "errata", "notation_notes") or (chapter := chapter_of(name)) is None:
+        return []
+    formulas = {tag[1]: tag.start() for tag in re.finditer(r"\\tag\{([^}]*)\}", text)}
+    heads, prose = [head.start() for head in re.finditer(r"(?m)^##? .*", text)], blank(text)
+    number = rf"{chapter}\.[1-9]\d*"
+    found = [m[0] for m in re.finditer(rf"\({number}(?:(?:, | and | to |–){number})+\)", prose)]
+    for mention in re.finditer(rf"\(({number})\)", prose):
+        formula, line = formulas.get(mention[1], 0), prose[:mention.start()].rpartition("\n")[2]
+        early = mention.start() < formula if re.match(r"\s*(?:[-*] |\||\d+\. )", line) else any(
+            mention.start() < head < formula for head in heads)
+        if early and not re.search(r"\b[Ee]quations?\s*$", prose[:mention.start()]):
+            found.append(mention[0])
+    return found
+
+
+def test_a_section_is_not_written_as_an_equation():
+    found = {name: wrong for name, text in TEXTS.items() if (wrong := sections_written_as_equations(name, text))}
+    assert found == {}, "write section 4.7: it becomes a link, and (4.7) leads to an equation"
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), [
+    ("01_recurrent", "(section 1.4)", "(1.4)"), ("01_recurrent", "(sections 1.1 and 1.2)", "(1.1, 1.2)"),
+    ("03_position", "RoPE (section 3.7)", "RoPE (3.7)"), ("04_attention", "(section 4.10)", "(4.10)"),
+    ("04_attention", "(sections 4.8 and 4.9)", "(4.8, 4.9)"),
+    ("13_translate", "(sections 13.1 to 13.3)", "(13.1 to 13.3)"),
+    ("13_translate", "trap (section 13.7)", "trap (13.7)")])
+def test_a_section_written_as_an_equation_is_seen(name, right, wrong):
+    assert TEXTS[name].count(right) == 1
+    (found,) = sections_written_as_equations(name, TEXTS[name].replace(right, wrong))
+    assert wrong.endswith(found)
+
+
+def test_an_equation_may_be_named_before_it_comes():
+    text = ("# 4 · T\n\n## 4.1 · A\n\nBy (4.2) below, and by equation (4.3).\n\n$$ x \\tag{4.2} $$\n\n"
+            "## 4.2 · B\n\n$$ y \\tag{4.3} $$")
+    assert sections_written_as_equations("04_attention", text) == []
+    assert sections_written_as_equations("04_attention", text.replace("equation (4.3)", "(4.3)")) == ["(4.3)"]
+    assert sections_written_as_equations("04_attention", text.replace("By", "- By")) == ["(4.2)"]
+    assert sections_written_as_equations("05_multihead", text.replace("equation (4.3)", "(4.3)")) == []
 
 
 ZERO = {"02_embedding": ["0.20", "0.24", "0.26", "0.24", "0.26", "0.20"], "17_capstone": ["0.18", "0.20", "0.29"]}
