@@ -12,9 +12,10 @@ NEWLINE = '\\n",\n    "'
 
 
 def alone(text, repository):
-    """A notebook's source, in which the comment that begins "Opened alone" names the repository."""
+    """A notebook's source, in which the comment that begins "Opened alone" names the repository. Its lines work in a
+    shell and behind `!` in a cell; pip runs in the course's folder, for there the `-e .` of its list is the course."""
     lines = "# Opened alone? Get the course first:", f"#     git clone {repository} course", (
-        "#     pip install -r course/requirements.txt")
+        "#     cd course && pip install -r requirements.txt")
     return ALONE.sub(lambda _: NEWLINE.join(lines), text)
 
 
