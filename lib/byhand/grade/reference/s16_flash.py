@@ -88,3 +88,18 @@ def timing_fault(seconds, flops, peak):
     if seconds[0] > 3 * middle:
         return "first call"
     return "noise" if later[-1] > 2 * later[0] else "sound"
+
+
+def split_bill(n, d, heads, groups, d_ff, layers, vocab, causal):
+    d_k = d // heads
+    pairs = sum(i + 1 for i in range(n)) if causal else n * n
+    maps = attention = feed_forward = 0
+    for _ in range(layers):
+        for wide in (heads, groups, groups, heads):  # Q, K, V, O
+            maps += 2 * n * d * wide * d_k
+        for _ in range(heads):
+            attention += 2 * pairs * d_k + 2 * pairs * d_k
+        feed_forward += 2 * n * d * d_ff + 2 * n * d_ff * d
+    rest = (maps + feed_forward) // (layers * n)  # of one token in one block
+    half = rest / (2 * d) - 1 if causal else rest / (4 * d)
+    return 0, maps, attention, feed_forward, 2 * n * d * vocab, half

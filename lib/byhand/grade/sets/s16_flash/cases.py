@@ -242,3 +242,22 @@ def name_all(answer, inputs):
     found = places_of_names(FAULTS, "timing", list(inputs["seconds"]),
                             lambda row: answer(row, inputs["flops"], inputs["peak"]))
     return None if found is None else np.array(found)
+
+
+# 16.11
+
+
+def decoder(n, d, heads, groups, d_ff, layers, vocab, causal):
+    return lambda rng: {"n": n, "d": d, "heads": heads, "groups": groups, "d_ff": d_ff, "layers": layers,
+                        "vocab": vocab, "causal": causal}
+
+
+def some_decoder(causal):
+    def make(rng):
+        groups = int(rng.integers(2, 4))
+        heads = groups * int(rng.integers(2, 5))
+        d = heads * int(rng.choice([8, 12, 20]))
+        return decoder(int(rng.integers(300, 900)), d, heads, groups, 2 * d + int(rng.integers(1, d)),
+                       int(rng.integers(4, 10)), int(rng.integers(2000, 9000)), causal)(rng)
+
+    return make

@@ -1337,3 +1337,168 @@ WRONG = (
            else _wrong(order="fn")(seconds, flops, peak),
            "A rate below the peak is what a sound timing has: too fast is a rate above it.", "16.12", TIMING_ALL),
 )
+
+
+# 16.11
+
+
+def _bill(two=2, by=1, embedding=lambda n, d, vocab: 0, width=lambda d, heads, groups: d // heads * groups,
+          maps=lambda d, w: 2 * d * d + 2 * d * w, a_pair=lambda d, heads, groups: 2 * d,
+          pairs=lambda n, causal: n * (n + 1) / 2 if causal else n * n,
+          length=lambda ratio, causal: 2 * ratio - 1 if causal else ratio,
+          feed=lambda d, d_ff: 2 * d * d_ff, blocks=lambda layers: layers, more=lambda n, d, w, d_ff: (0, 0),
+          logits=lambda n, d, vocab, layers: n * d * vocab, of_all=lambda causal: 1.0, half=None):
+    """`a_pair` products for each pair of tokens, `maps` and `feed` for each token; `more` beside the products."""
+
+    def function(n, d, heads, groups, d_ff, layers, vocab, causal):
+        w, k = width(d, heads, groups), by * of_all(causal)
+        pair, L = a_pair(d, heads, groups), blocks(layers)
+        in_maps, in_feed = maps(d, w), feed(d, d_ff)
+        extra = more(n, d, w, d_ff)
+        found = (in_maps + in_feed) / pair
+        end = length(found, causal) if half is None else half(n, d, w, d_ff, causal, layers, vocab)
+        return (k * two * embedding(n, d, vocab), k * L * (two * n * in_maps + extra[0]),
+                k * L * two * pairs(n, causal) * pair, k * L * (two * n * in_feed + extra[1]),
+                k * two * logits(n, d, vocab, layers), end)
+
+    return function
+
+
+def _equal(ratio, causal):
+    return 2 * ratio - 1 if causal else ratio
+
+
+BILL_ALL, GROUPS, UNMASKED = ("every pair", "shared keys", "causal"), ("shared keys", "causal"), (
+    "every pair", "shared keys")
+BILL = (
+    Mutant("products alone", _bill(two=1),
+           "Multiplications alone are counted; each comes with an addition: 2 n k m.", "16.1", BILL_ALL),
+    Mutant("backward too", _bill(by=3),
+           "The backward pass is counted as well. One forward pass is asked for, a third of a step.", "16.1", BILL_ALL),
+    Mutant("backward alone", _bill(by=2),
+           "The backward pass is counted, which has twice the operations. The forward pass is asked for.", "16.1",
+           BILL_ALL),
+    Mutant("embedding as a product", _bill(embedding=lambda n, d, vocab: n * vocab * d),
+           "The embedding is counted as a product with rows of zeros and a one. A row is looked up: that takes no "
+           "operation.", "16.1", BILL_ALL),
+    Mutant("embedding as copies", _bill(embedding=lambda n, d, vocab: n * d / 2),
+           "Copying rows of the embedding is counted. It moves bytes; it neither multiplies nor adds.", "16.1",
+           BILL_ALL),
+    Mutant("embedding as additions", _bill(embedding=lambda n, d, vocab: n * d),
+           "Something is counted for each number of the embedding. A row is looked up: that takes no operation.",
+           "16.1", BILL_ALL),
+    Mutant("every head has its keys", _bill(width=lambda d, heads, groups: d),
+           "The maps to keys and values are counted d wide. Heads share them: there are `groups` of them, each d / "
+           "heads wide.", "16.7", GROUPS),
+    Mutant("one head of keys", _bill(width=lambda d, heads, groups: d // heads),
+           "The maps to keys and values are counted one head wide; there are `groups` of them.", "16.7", BILL_ALL),
+    Mutant("keys as wide as a group of heads", _bill(width=lambda d, heads, groups: d // groups),
+           "The maps to keys and values are d / groups wide in this count: they have `groups` heads of width d / "
+           "heads.", "16.7", BILL_ALL),
+    Mutant("all maps narrow", _bill(maps=lambda d, w: 4 * d * w),
+           "All four maps are counted as narrow as keys and values. Those to Q and O are d wide.", "16.7", GROUPS),
+    Mutant("keys narrow, values not", _bill(maps=lambda d, w: 3 * d * d + d * w),
+           "Only one map is counted narrow: keys and values both have `groups` heads.", "16.7", GROUPS),
+    Mutant("output narrow", _bill(maps=lambda d, w: d * d + 3 * d * w),
+           "The map to O is counted as narrow as keys and values. It reads all heads, and is d wide.", "16.7", GROUPS),
+    Mutant("no output map", _bill(maps=lambda d, w: d * d + 2 * d * w),
+           "Three maps of attention are counted: the fourth leads from the heads to O.", "16.1", BILL_ALL),
+    Mutant("one map", _bill(maps=lambda d, w: d * d),
+           "One map of attention is counted; there are four, to Q, K, V and O.", "16.1", BILL_ALL),
+    Mutant("maps for each head", lambda n, d, heads, groups, d_ff, layers, vocab, causal: _bill(
+        maps=lambda d, w: heads * (2 * d * d + 2 * d * w))(n, d, heads, groups, d_ff, layers, vocab, causal),
+           "The maps of attention are multiplied by the heads, and d holds all heads already.", "16.1", BILL_ALL),
+    Mutant("heads counted twice", _bill(a_pair=lambda d, heads, groups: 2 * d * heads),
+           "Scores and weighted sums are multiplied by the heads, and d holds all heads already: each is d / heads "
+           "wide.", "16.1", BILL_ALL),
+    Mutant("one head", _bill(a_pair=lambda d, heads, groups: 2 * (d // heads)),
+           "Scores and weighted sums of one head are counted; there are `heads` of them.", "16.1", BILL_ALL),
+    Mutant("attention shared too", _bill(a_pair=lambda d, heads, groups: 2 * (d // heads) * groups),
+           "Scores and weighted sums are counted for the heads of keys alone. Every head of queries has its own; "
+           "sharing saves maps and memory.", "16.7", GROUPS),
+    Mutant("scores alone", _bill(a_pair=lambda d, heads, groups: d),
+           "Scores are counted or weighted sums, not both: each takes 2 d for a pair.", "16.1", BILL_ALL),
+    Mutant("three for a pair", _bill(a_pair=lambda d, heads, groups: 3 * d),
+           "Scores and weighted sums are two products for each pair: three are counted.", "16.1", BILL_ALL),
+    Mutant("a softmax", _bill(a_pair=lambda d, heads, groups: 2 * d + 1.5 * heads),
+           "The softmax is counted among scores and weighted sums: products alone are asked for.", "16.1", BILL_ALL),
+    Mutant("n for n²", _bill(pairs=lambda n, causal: n),
+           "Scores are counted once a token. There is one for each pair of tokens.", "16.1", BILL_ALL),
+    Mutant("mask ignored", _bill(pairs=lambda n, causal: n * n, length=lambda ratio, causal: ratio),
+           "All pairs are counted though the mask hides nearly half of them: with `causal` a token sees itself and "
+           "those before it.", "16.4", ("causal",)),
+    Mutant("half of the square", _bill(pairs=lambda n, causal: n * n / (1 + causal),
+                                       length=lambda ratio, causal: (1 + causal) * ratio),
+           "With `causal` just half of the square is counted. A token sees itself too: n (n + 1) / 2 pairs.", "16.4",
+           ("causal",)),
+    Mutant("not itself", _bill(pairs=lambda n, causal: n * (n - 1) / 2 if causal else n * n,
+                               length=lambda ratio, causal: 2 * ratio + 1 if causal else ratio),
+           "With `causal` a token is counted as if it did not see itself: 1 + 2 + … + n pairs.", "16.4", ("causal",)),
+    Mutant("always causal", _bill(pairs=lambda n, causal: n * (n + 1) / 2, length=lambda ratio, causal: 2 * ratio - 1),
+           "Pairs are halved even where nothing is masked.", "16.4", UNMASKED),
+    Mutant("always half of the square", _bill(pairs=lambda n, causal: n * n / 2,
+                                              length=lambda ratio, causal: 2 * ratio),
+           "Pairs are halved whether there is a mask or not, and a token is counted as if it saw half of itself.",
+           "16.4", BILL_ALL),
+    Mutant("the mask turned round", _bill(pairs=lambda n, causal: n * n if causal else n * (n + 1) / 2,
+                                          length=lambda ratio, causal: ratio if causal else 2 * ratio - 1),
+           "The pairs are halved where nothing is masked, and not where something is.", "16.4", BILL_ALL),
+    Mutant("causal halves everything", _bill(pairs=lambda n, causal: n * n, of_all=lambda causal: 0.5 if causal else 1,
+                                             length=lambda ratio, causal: ratio),
+           "With `causal` every part is halved. A mask hides pairs of tokens: maps, feed-forward and logits are what "
+           "they were.", "16.4", ("causal",)),
+    Mutant("four times as wide", _bill(feed=lambda d, d_ff: 8 * d * d),
+           "The feed-forward layer is taken to be 4 d wide; d_ff says how wide it is.", "16.1", BILL_ALL),
+    Mutant("one map forward", _bill(feed=lambda d, d_ff: d * d_ff),
+           "One map of the feed-forward layer is counted; there are two, there and back.", "16.1", BILL_ALL),
+    Mutant("a gate", _bill(feed=lambda d, d_ff: 3 * d * d_ff),
+           "Three maps of the feed-forward layer are counted, as with a gate; here there are two.", "16.1", BILL_ALL),
+    Mutant("square of the width", _bill(feed=lambda d, d_ff: d_ff * d_ff),
+           "A map of d_ff by d_ff is counted: both maps lie between d and d_ff.", "16.1", BILL_ALL),
+    Mutant("biases", _bill(more=lambda n, d, w, d_ff: (n * (2 * d + 2 * w), n * (d + d_ff))),
+           "Biases are added, and products alone are asked for.", "16.1", BILL_ALL),
+    Mutant("one block", _bill(blocks=lambda layers: 1),
+           "One block is counted; there are `layers` of them.", "16.1", BILL_ALL),
+    Mutant("one block less", _bill(blocks=lambda layers: layers - 1),
+           "One block is missing: there are `layers` of them.", "16.1", BILL_ALL),
+    Mutant("logits forgotten", _bill(logits=lambda n, d, vocab, layers: 0),
+           "The logits are not counted. They are a product with the table of all words, and in a small model the "
+           "largest of all.", "16.1", BILL_ALL),
+    Mutant("logits of the last token", _bill(logits=lambda n, d, vocab, layers: d * vocab),
+           "The logits of one token are counted; each of the n tokens has its own.", "16.1", BILL_ALL),
+    Mutant("logits in every block", _bill(logits=lambda n, d, vocab, layers: layers * n * d * vocab),
+           "The logits are counted in each block; they come once, after the last.", "16.1", BILL_ALL),
+    Mutant("half, scores alone", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(2 * (d + w + d_ff), causal)),
+           "For half of a block the scores alone stand on one side, or the maps twice on the other.", "16.6",
+           BILL_ALL),
+    Mutant("half, as many as feed-forward", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d_ff, causal)),
+           "At this length scores and weighted sums take as much as feed-forward. Half of the block is as much as "
+           "feed-forward and the maps together.", "16.6", BILL_ALL),
+    Mutant("half, as many as the maps", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d + w, causal)),
+           "At this length scores and weighted sums take as much as the maps. Half of the block is as much as the "
+           "maps and feed-forward together.", "16.6", BILL_ALL),
+    Mutant("half of the others", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal((d + w + d_ff) / 2, causal)),
+           "At this length scores and weighted sums are half of the rest, a third of the block. They are half of the "
+           "block where they equal the rest.", "16.6", BILL_ALL),
+    Mutant("half of the model", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d + w + d_ff + V / (2 * L),
+                                                                                    causal)),
+           "The logits stand among the rest. Half of a block is asked for, not half of the model.", "16.6", BILL_ALL),
+    Mutant("half, six times the width", _bill(half=lambda n, d, w, d_ff, causal, L, V: 6 * d),
+           "The length is 6 d, that of a block whose d_ff is 4 d, whose heads share nothing, and which has no mask.",
+           "16.6", BILL_ALL),
+    Mutant("half, six times the width, masked",
+           _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(6 * d, causal)),
+           "The length is that of a block whose d_ff is 4 d and whose heads share nothing.", "16.6", ("causal",)),
+    Mutant("half, without the mask", _bill(half=lambda n, d, w, d_ff, causal, L, V: d + w + d_ff),
+           "The length is that of a block without a mask: with `causal` there are n (n + 1) / 2 pairs, and the block "
+           "is halved much later.", "16.6", ("causal",)),
+    Mutant("half, twice as long", _bill(half=lambda n, d, w, d_ff, causal, L, V: (1 + causal) * (d + w + d_ff)),
+           "With `causal` the length is one too great: a token sees itself too, so there are n (n + 1) / 2 pairs.",
+           "16.6", ("causal",)),
+    Mutant("half, of the square", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d + w + d_ff, causal)**0.5),
+           "The length is a root: on both sides stands a factor n, which drops out once.", "16.6", BILL_ALL),
+    Mutant("half, a share", _bill(
+        half=lambda n, d, w, d_ff, causal, L, V: 1 / (1 + (d + w + d_ff) / ((n + 1) / 2 if causal else n))),
+           "This is the share of scores and weighted sums at n tokens. The length at which it is one half is asked "
+           "for.", "16.6", BILL_ALL),
+)

@@ -334,4 +334,42 @@ QUESTIONS = (
         drive=cases.name_all,
         labels=cases.FAULTS,
     ),
+    Question(
+        id="16.11",
+        title="Where the operations go",
+        stub=stubs.split_bill,
+        returns=("embedding", "maps", "attention", "feed_forward", "logits", "half"),
+        minutes=25,
+        kind="predict",
+        section="16.1",
+        part=4,
+        printed=False,
+        clauses=(
+            ("of all its `layers` blocks", "every pair"),
+            ("one for each of the `vocab` words", "every pair"),
+            ("keys and values have `groups` heads of the same width", "shared keys"),
+            ("with `causal` a program skips each score that the mask hides", "causal"),
+            ("half of what one block does", "every pair"),
+            ("under the same `causal`", "causal"),
+        ),
+        hints=(
+            "Which of the parts is a product of matrices at all, and of which sizes? How many pairs of tokens see "
+            "each other?",
+            "A block does the same for each token in its maps, whatever the length. Scores and weighted sums take "
+            "four operations for each pair and feature. Set the two equal, and divide by the length.",
+            "w = d // heads * groups; pairs = n * (n + 1) // 2 if causal else n * n; maps = layers * 2 * n * (2 * d * "
+            "d + 2 * d * w); attention = layers * 4 * pairs * d; feed_forward = layers * 4 * n * d * d_ff; logits = 2 "
+            "* n * d * vocab; half = d + w + d_ff, and causal 2 * (d + w + d_ff) - 1.",
+        ),
+        cases=(
+            Case("every pair", cases.decoder(700, 96, 6, 6, 250, 5, 3100, False), "every token sees every token", 2),
+            Case("shared keys", cases.decoder(500, 120, 12, 3, 310, 7, 4300, False),
+                 "twelve heads that share three of keys and values", 1),
+            Case("causal", cases.decoder(410, 96, 8, 2, 330, 6, 2900, True), "a token sees itself and those before it",
+                 2),
+            Case("others", cases.some_decoder(False), "other numbers", guards="shared keys"),
+            Case("others, causal", cases.some_decoder(True), "other numbers", guards="causal"),
+        ),
+        mutants=mutants.BILL,
+    ),
 )

@@ -79,3 +79,12 @@ def timing_fault(seconds, flops, peak):
     "no synchronise", "first call", "noise" or "sound".
     """
     ...
+
+
+def split_bill(n, d, heads, groups, d_ff, layers, vocab, causal):
+    """Operations of one forward pass of a decoder over n tokens: of the
+    embedding, the maps of attention, scores and weighted sums, feed-forward,
+    and the logits; and the length at which scores and weighted sums are half
+    of a block.
+    """
+    ...
