@@ -141,6 +141,26 @@ def test_the_dialog_by_keyboard_alone(chrome, book, width, scheme):
         page.wait_for_url("**/book/04_attention.html#*")
 
 
+ICON = """(place) => {  // by how many pixels the icon reaches over the words
+    const form = document.querySelector(`${place} form.bd-search`), field = form.querySelector("input");
+    const words = field.getBoundingClientRect().left + parseFloat(getComputedStyle(field).paddingLeft);
+    return form.querySelector("i").getBoundingClientRect().right - words;
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_icon_stands_before_the_words(chrome, served, width):
+    with visitor(chrome, served, width) as page:
+        visit(page, f"{served}/search.html?q=softmax")
+        assert -16 < page.evaluate(ICON, ".bd-search-container") <= 0
+        visit(page, f"{served}/book/glossary.html")
+        typed(page, "softmax")
+        assert -16 < page.evaluate(ICON, "#pst-search-dialog") <= 0
+        page.add_style_tag(content="form.bd-search > i.fa-solid.fa-magnifying-glass { position: absolute }")
+        assert page.evaluate(ICON, "#pst-search-dialog") > 0  # as the theme has it
+
+
 @pytest.mark.browser
 def test_who_is_faster_than_the_search_stays_in_the_list(chrome, served):
     with visitor(chrome, served) as page:
