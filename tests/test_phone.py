@@ -12,10 +12,12 @@ import typeset
 from browser import faults, narrow, serve, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
+from rewritten import rewritten
 
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = ROOT / "_ext" / "static"
+PHONE = ROOT / "_ext" / "phone.py"
 SCRIPT = (STATIC / "formulas.js").read_text(encoding="utf-8")
 
 SUM = " + ".join(f"x_{{{k}}} y_{{{k}}}" for k in range(12))
@@ -240,6 +242,66 @@ def test_the_labels_of_a_figure_can_be_read(chrome, book, chapter):
             (b) => b.clientWidth <= innerWidth && (b.scrollWidth <= b.clientWidth + 1 || b.tabIndex === 0))""")
         page.add_style_tag(content=".bd-article .figure-box svg { min-width: 0 }")
         assert min(page.evaluate(LABELS)) < 8.8
+
+
+OUTPUTS = """() => {  // columns of each printed output, by whether it scrolls
+    document.querySelectorAll(".bd-article details").forEach((fold) => { fold.open = true; });
+    const found = {scrolls: [], whole: []};
+    for (const pre of document.querySelectorAll(".cell_output .output pre")) {
+        const columns = Math.max(...pre.textContent.split("\\n").map((line) => line.length));
+        found[pre.scrollWidth > pre.clientWidth + 1 ? "scrolls" : "whole"].push(columns);
+    }
+    return found;
+}"""
+
+
+def test_an_output_of_68_columns_is_whole(chrome, book):
+    """In letters of 9 pixels or more; of what is wider the edge fades, and only of that."""
+    with visitor(chrome, book, 390) as page:
+        whole, scroll = [], []
+        for name in ("04_attention", "08_mask", "11_train", "12_generate", "exercises/ex04_attention"):
+            visit(page, f"{book}/book/{name}.html")
+            found = page.evaluate(OUTPUTS)
+            whole, scroll = whole + found["whole"], scroll + found["scrolls"]
+            assert page.evaluate("""() => [...document.querySelectorAll(".cell_output .output pre")].every(
+                (pre) => parseFloat(getComputedStyle(pre).fontSize) >= 9)"""), name
+        assert min(scroll) > 68 and max(whole) >= 68 and len(whole) > 12 * len(scroll), (sorted(scroll), len(whole))
+        visit(page, f"{book}/book/11_train.html")
+        page.evaluate(OUTPUTS)
+        page.wait_for_function("""() => [...document.querySelectorAll(".cell_output .output pre")].every(
+            (pre) => (pre.scrollWidth > pre.clientWidth + 1) === (getComputedStyle(pre).maskImage !== "none"))""")
+        for wrong in (".bd-article .cell .cell_output > .output { margin-inline: 0 !important }",
+                      ".bd-article [style] div.highlight pre { font-size: 12.6px }"):
+            page.add_style_tag(content=wrong)
+            assert min(page.evaluate(OUTPUTS)["scrolls"]) <= 68, wrong
+            page.reload()
+
+
+BOX = '<div class="output stream notranslate"><div class="highlight"><pre><span></span>{}</pre></div></div>'
+
+
+def longest_lines_are_counted(module):
+    line = '<span class="n">a</span> &lt; b  ' + "x" * 42
+    styled = BOX.format(f"short\n{line}\n").replace('notranslate"', 'notranslate" style="--columns: 49"')
+    assert module.columns(BOX.format(f"short\n{line}\n")) == styled
+    assert module.columns(BOX.format("x" * 46)) == BOX.format("x" * 46)
+    two = BOX.format("x" * 50) + BOX.format("y" * 60)
+    assert [part[:2] for part in module.columns(two).split("--columns: ")[1:]] == ["50", "60"]
+
+
+def test_columns_are_those_of_the_longest_line():
+    longest_lines_are_counted(rewritten(PHONE))
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("max(map(len, lines))", "len(lines[0])"), ("max(map(len, lines))", "sum(map(len, lines))"),
+    ('re.sub(r"<[^>]*>", "", box[3])', "box[3]"), ("unescape(re", "(re"), ("longest > SHOWN", "longest"),
+    (".*?)(?=", ".*)(?="),
+], ids=["of the first line", "of all lines", "tags count", "entities count", "of short ones too", "two boxes are one"])
+def test_wrong_columns_are_noticed(old, new):
+    module = rewritten(PHONE, old, new)
+    with pytest.raises(AssertionError):
+        longest_lines_are_counted(module)
 
 
 def test_what_a_finger_meets_is_large_enough(chrome, book):

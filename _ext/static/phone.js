@@ -4,13 +4,16 @@
     if (on) e.setAttribute("role", name);  // as blocks they would be no table to a screen reader
     else e.removeAttribute("role");
   });
+  // a cell of many words in a column so narrow that they stand one below the other
+  const ladder = (table) => [...table.querySelectorAll("th, td")].some((cell) =>
+    cell.textContent.trim().split(/\s+/).length > 4 && cell.clientWidth < 9 * parseFloat(getComputedStyle(cell).fontSize));
   function stack(root = document) {
     const tables = [...root.querySelectorAll(".pst-scrollable-table-container > table.table")].filter((t) => t.tHead);
     const were = tables.filter((table) => table.classList.contains("stacked"));
     were.forEach((table) => table.classList.remove("stacked"));
     if (innerWidth >= 600 && !were.length) return;
-    const wide = tables.filter(({parentElement: box}) => innerWidth < 600 && box.clientWidth > 0  // measured all at once
-      && box.scrollWidth > box.clientWidth + 1);
+    const wide = tables.filter((table) => innerWidth < 600 && table.parentElement.clientWidth > 0  // measured all at once
+      && (table.parentElement.scrollWidth > table.parentElement.clientWidth + 1 || ladder(table)));
     for (const table of new Set([...were, ...wide])) {
       const on = wide.includes(table), heads = [...table.tHead.rows[0].cells].map((th) => th.textContent.trim());
       table.classList.toggle("stacked", on);
