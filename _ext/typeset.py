@@ -20,6 +20,7 @@ from sphinx.util import logging
 log = logging.getLogger(__name__)
 
 DELIMITERS = {"inline": (r"\(", r"\)"), "block": (r"\[", r"\]")}  # what sphinx.ext.mathjax writes around TeX
+MATHML = re.compile(r"<m\w+\b[^<>]*>")
 LETTER = re.compile(r'xlink:href="#(MJX-[^"]+)"')
 ID = 'id="maths-letters"'
 START = """
@@ -68,11 +69,12 @@ class Drawer:
         self.draw = functools.cache(self.draw)
 
     def draw(self, tex, display):
-        """The HTML of a formula. Raises ValueError with MathJax's words for TeX that it cannot read."""
+        """The HTML of a formula, without empty attributes. Raises ValueError with MathJax's words for TeX that
+        it cannot read."""
         made = self.engine.eval(f"drawn({json.dumps(tex)}, {json.dumps(display)})")
         if wrong := re.search(r'data-mjx-error="([^"]*)"', made):
             raise ValueError(html.unescape(wrong[1]))
-        return made
+        return MATHML.sub(lambda tag: re.sub(r'\s[\w:-]+=""(?=[\s/>])', "", tag[0]), made)  # Firefox takes none
 
     def style(self):
         return self.engine.eval("style()")

@@ -144,6 +144,21 @@ def test_a_drawing_is_made_once_and_names_its_outlines():
         assert "mjx-container" in maths.style()
 
 
+def empty_attributes(module) -> list[str]:
+    """Those in the MathML of a formula of one column, and of a matrix; what says something stays, and so does TeX."""
+    with drawn_by(module) as maths:
+        drawn = [maths.draw(tex, True) for tex in (
+            r"\begin{align*} Y = \begin{pmatrix} x \end{pmatrix} \tag{1.1} \end{align*}", r'\text{a=""}')]
+    assert 'columnalign="right"' in drawn[0] and 'rowspacing="3pt"' in drawn[0] and '<mtext>a=""</mtext>' in drawn[1]
+    return re.findall(r'<m\w+[^<>]*?\s([\w-]+)=""', "".join(drawn))
+
+
+def test_no_attribute_of_the_mathml_is_empty():
+    """Firefox writes an error to the console for each."""
+    assert empty_attributes(extension()) == []
+    assert "columnspacing" in empty_attributes(extension("lambda tag: re.sub", "lambda tag: tag[0] or re.sub"))
+
+
 CACHE = "JSON.stringify(Object.fromEntries(MathJax.startup.output.fontCache.cache))"
 
 
