@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from common import machine, show, write
+from history import busy
 
 FIRST = """
 import sys, time
@@ -52,6 +53,7 @@ def main():
     parser.add_argument("--sets", nargs="*")
     parser.add_argument("--starts", type=int, default=5, help="processes for each set")
     args = parser.parse_args()
+    busy()  # looked at before anything of ours runs
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BYHAND_PROGRESS"] = os.path.join(folder, "progress.sqlite")
         from byhand.grade.sets import SETS, questions_of, references_of

@@ -5,9 +5,11 @@ program runs in a process of its own, which waits on its pipe while another one 
 """
 
 import contextlib
+import functools
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
-from history import busy, remember, replace, verdict
+from history import believable, busy, may_replace, processor, remember, replace, verdict
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -109,13 +111,13 @@ def share_of_peak(table: list[dict], name: str, flops: float) -> float:
         flops / statistics.median(turn[name]["seconds"]) / turn[name]["peak"] for turn in table)
 
 
-def numpy_peak() -> float:
+def numpy_peak(clock: Callable[[], float] = now) -> float:
     """Floating-point operations a second of a float32 matrix product of 1,024 × 1,024, best of eight."""
     import numpy as np
 
     A = np.random.default_rng(0).random((1024, 1024), np.float32)
     C = np.empty_like(A)
-    return _rate(lambda: np.matmul(A, A, out=C))
+    return _rate(lambda: np.matmul(A, A, out=C), clock)
 
 
 def torch_peak() -> float:
@@ -127,27 +129,59 @@ def torch_peak() -> float:
     return _rate(lambda: torch.mm(A, A, out=C))
 
 
-def _rate(product):
+def _rate(product, clock=now):
     best = float("inf")
     for _ in range(8):
-        start = now()
+        start = clock()
         product()
-        best = min(best, now() - start)
+        best = min(best, clock() - start)
     return 2 * 1024**3 / best
+
+
+def cpu_of(text: str | None, said: str) -> dict[str, str | int | None]:
+    """Name, family, model and stepping of the processor, from /proc/cpuinfo or, without it, from what Python says."""
+    if text is None:  # such as "Intel64 Family 6 Model 142 Stepping 10, GenuineIntel" on Windows
+        parts = {name: re.search(rf"{name} (\w+)", said, re.IGNORECASE) for name in ("family", "model", "stepping")}
+        return {"cpu": said} | {name: found and _whole(found[1]) for name, found in parts.items()}
+    lines = [re.split(r"\s*:\s*", line, maxsplit=1) for line in text.split("\n\n")[0].splitlines() if ":" in line]
+    fields = {name.strip(): value.strip() for name, value in lines}
+    names = {"family": ("cpu family", "CPU architecture"), "model": ("model", "CPU part"),
+             "stepping": ("stepping", "CPU revision")}  # the second of each: on ARM
+    return {"cpu": fields.get("model name", said)} | {
+        name: next((_whole(fields[x]) for x in some if x in fields), None) for name, some in names.items()}
+
+
+def _whole(x):
+    return int(x) if x.isdigit() else x
+
+
+@functools.cache
+def core_gflops() -> int:
+    """What one core does in a large product, rounded to ten: unlike processors of one name differ in it."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):
+        return round(numpy_peak(CLOCKS["cpu"]) / 1e10) * 10
+
+
+def numpy_blas() -> list[dict]:
+    """What threadpoolctl says of the BLAS that NumPy calls; SciPy may bring one of its own."""
+    from threadpoolctl import threadpool_info
+
+    blas = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    return [x for x in blas if "numpy" in x["filepath"]] or blas
 
 
 def machine(threads: int, clock: str = "wall") -> dict:
     """What a figure depends on, in general terms."""
-    from threadpoolctl import threadpool_info
-
-    model = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").is_file():
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), model)
-    blas = [info for info in threadpool_info() if info["user_api"] == "blas"]
-    return {
-        "cpu": model, "cores": os.cpu_count(), "system": platform.system(), "threads": threads, "clock": clock,
-        "blas": ", ".join(f"{x['internal_api']} {x['version']} ({x.get('architecture')})" for x in blas),
+    path = Path("/proc/cpuinfo")
+    cpu = cpu_of(path.read_text(encoding="utf-8") if path.is_file() else None,
+                 platform.processor() or platform.machine())
+    blas = numpy_blas()
+    return cpu | {
+        "cores": os.cpu_count(), "core_gflops": core_gflops(), "system": platform.system(), "threads": threads,
+        "clock": clock,
+        "blas": ", ".join(sorted(f"{x['internal_api']} {x['version']} ({x.get('architecture')})" for x in blas)),
         "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "not set"),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in ("numpy", "torch")},
     }
@@ -156,8 +190,8 @@ def machine(threads: int, clock: str = "wall") -> dict:
 def show(title: str, facts: dict, header: list[str], rows: list[list[str]], note: str = "") -> None:
     """Print one table, the machine above it."""
     versions = ", ".join(f"{name} {v}" for name, v in facts["versions"].items())
-    print(f"\n{title}\n{facts['cpu']}, {facts['cores']} cores; {facts['threads']} threads each, {facts['clock']} time; "
-          f"float32; {versions}")
+    print(f"\n{title}\n{processor(facts)}, {facts['cores']} cores; {facts['threads']} threads each, "
+          f"{facts['clock']} time; float32; {versions}")
     print(f"BLAS of NumPy: {facts['blas']}; OPENBLAS_CORETYPE {facts['OPENBLAS_CORETYPE']}\n{verdict(busy())}\n")
     table(header, rows)
     print(f"\n{note}" if note else "", flush=True)
@@ -172,9 +206,17 @@ def table(header: list[str], rows: list[list[str]]) -> None:
 
 
 def write(name: str, facts: dict, **content) -> Path:
-    """The record, results/NAME.json, whose ratios also join results/history.json."""
+    """The record: its ratios join results/history.json, and it becomes results/NAME.json where it may.
+
+    The path that it was written to: that of the history, where a record stays that is worth more.
+    """
     RESULTS.mkdir(exist_ok=True)
-    path, record = RESULTS / f"{name}.json", {"benchmark": name, "machine": facts | {"busy": busy()}} | content
-    replace(path, record)
+    facts = facts | {"busy": busy(), "quiet": believable(busy())}
+    path, record = RESULTS / f"{name}.json", {"benchmark": name, "machine": facts} | content
     remember(RESULTS / "history.json", record)
-    return path
+    if may_replace(record, json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None):
+        replace(path, record)
+        return path
+    print(f"{name}.json stays as it is: "
+          + ("this run was told which kernels to take" if facts["quiet"] else "this machine was too busy"))
+    return RESULTS / "history.json"

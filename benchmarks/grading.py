@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from common import machine, show, write
+from history import busy
 
 SETS = {"NumPy": "06", "torch": "04"}
 
@@ -87,6 +88,8 @@ def main():
     parser.add_argument("--tiny", action="store_true", help="one of each and a class of two; nothing is written")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if not args.one:
+        busy()  # looked at before anything of ours runs
     with tempfile.TemporaryDirectory() as folder:
         if args.one:
             print(json.dumps(one(args.one[0], int(args.one[1]), Path(folder))))

@@ -1,6 +1,8 @@
 """Whether the machine is quiet enough to be believed, and what every run of a benchmark gave, by machine.
 
-results/NAME.json is the last run; results/history.json has the ratios of all of them, {machine: {benchmark: [run …]}}.
+results/NAME.json is the last quiet run with the kernels that BLAS chooses; results/history.json has the ratios of all
+runs, {machine: {benchmark: [run …]}}. Its first runs did not note which of a maker's processors they ran on: machines
+whose names begin with NOT_TOLD_APART may be several.
 """
 
 import functools
@@ -14,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 QUIET = {"others": 0.1, "steal": 0.02, "spread": 1.15}  # above one of them a figure says little
+NOT_TOLD_APART = "not told apart: "
+CHOSEN, AVX2 = "kernels that BLAS chooses", "AVX2 kernels"
 
 
 @functools.cache
@@ -58,18 +62,67 @@ def verdict(found: dict) -> str:
     return f"{'Quiet' if believable(found) else 'TOO BUSY TO BELIEVE'}: {said}."
 
 
+def quiet(record: dict) -> bool:
+    """Does this record, or this run of the history, say of itself that its machine was quiet?"""
+    facts = record.get("machine", record)
+    return bool(facts.get("quiet", facts.get("busy") and believable(facts["busy"])))
+
+
+def pinned(record: dict) -> bool:
+    """Did somebody tell BLAS which kernels to take?"""
+    return record["machine"]["OPENBLAS_CORETYPE"] != "not set"
+
+
+def may_replace(new: dict, old: dict | None) -> bool:
+    """A busy run never takes the place of a quiet one, nor do kernels that BLAS was told to take that of its own."""
+    return old is None or (quiet(new) or not quiet(old)) and (not pinned(new) or pinned(old))
+
+
+def processor(facts: dict) -> str:
+    """Its name and, where the record has them, what tells it from others of that name."""
+    parts = [f"{name} {facts[name]}" for name in ("family", "model") if facts.get(name) is not None]
+    return ", ".join([facts["cpu"], *parts])
+
+
 def key(facts: dict) -> str:
     """What a figure depends on, as one name: processor, cores, threads, BLAS and its kernels."""
-    return (f"{facts['cpu']}, {facts['cores']} cores, {facts['system']}, {facts['threads']} threads, {facts['blas']}, "
-            f"NumPy {facts['versions']['numpy']}")
+    return ("" if "family" in facts else NOT_TOLD_APART) + (
+        f"{processor(facts)}, {facts['cores']} cores, {facts['system']}, {facts['threads']} threads, {facts['blas']}, "
+        f"NumPy {facts['versions']['numpy']}")
+
+
+def kernels(machine: str, run: dict) -> set[str]:
+    """CHOSEN, AVX2, or both: where a processor has no more than AVX2, BLAS chooses those.
+
+    The first runs do not say what BLAS was told; those with kernels for AVX2 were told to take them.
+    """
+    avx2 = "(Haswell)" in machine or "(Zen)" in machine
+    asked = run.get("OPENBLAS_CORETYPE", "Haswell" if avx2 else "not set")
+    return {kind for kind, holds in ((CHOSEN, asked == "not set"), (AVX2, avx2)) if holds}
+
+
+def newest(history: dict, benchmark: str, row: str, ratio: str, kind: str) -> tuple[str, dict, dict] | None:
+    """Machine, run and row of the newest quiet run of such kernels that has it, or the newest of all if none is quiet.
+
+    Machines that are told apart go before the others.
+    """
+    found = []
+    for machine, kinds in history.items():
+        for run in kinds.get(benchmark, ()):
+            rows = [r for r in run["rows"] if r["row"] == row and ratio in r]
+            if rows and kind in kernels(machine, run):
+                told = not machine.startswith(NOT_TOLD_APART)
+                found.append(((quiet(run), told, run["when"]), (machine, run, rows[0])))
+    return max(found, key=lambda each: each[0])[1] if found else None
 
 
 def remember(path: Path, record: dict) -> None:
     """Append the ratios of a run to its machine's history."""
-    ratios = [{"row": name_of(row)} | {k: v for k, v in row.items() if k.startswith("to_") or k == "extra_MB"}
-              for row in record.get("rows", ())]
-    run = {"when": datetime.now(UTC).isoformat(timespec="seconds"), "busy": record["machine"].get("busy"),
-           "clock": record["machine"]["clock"], "rows": ratios}
+    ratios = [{"row": name_of(row)} | {k: v for k, v in row.items() if k.startswith("to_") or "_to_" in k
+                                       or k in ("extra_MB", "kept_MB")} for row in record.get("rows", ())]
+    facts = record["machine"]
+    noted = {k: facts[k] for k in ("busy", "quiet", "clock", "OPENBLAS_CORETYPE", "core_gflops") if k in facts}
+    run = {"when": datetime.now(UTC).isoformat(timespec="seconds"), **noted, "rows": ratios}
     with _alone(path):
         known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         known.setdefault(key(record["machine"]), {}).setdefault(record["benchmark"], []).append(run)
@@ -78,8 +131,9 @@ def remember(path: Path, record: dict) -> None:
 
 def name_of(row: dict) -> str:
     """The words and sizes of a row: whatever is no measurement."""
+    counts = ("blas", "flops", "bytes", "least_bytes", "ladder", "rung", "threads")
     return ", ".join(f"{v}" if isinstance(v, str) else f"{k} {v}" for k, v in row.items()
-                     if isinstance(v, str | int) and k != "blas")
+                     if isinstance(v, str | int) and k not in counts)
 
 
 def replace(path: Path, content) -> None:

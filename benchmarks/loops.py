@@ -3,11 +3,14 @@
     python benchmarks/loops.py [--seconds 10]
 
 CPU time of one thread, in turns in one process, so that a busy machine matters little. numexpr takes one expression at
-a time: sums and maxima stay NumPy's, and the expressions between them become one pass each.
+a time: sums and maxima stay NumPy's, and the expressions between them become one pass each. It is measured where it is
+installed, and nothing else needs it. It was tried and not taken: it is slower than the functions of the chapters, as
+README.md in this folder says.
 """
 
 import statistics
 import time
+from importlib.metadata import version
 from importlib.util import find_spec
 
 import numpy as np
@@ -17,6 +20,7 @@ from byhand.np.block import TANH_CUBE, TANH_SCALE, activation_backward, activati
 from byhand.np.norm import layer_norm_forward
 from byhand.np.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from common import machine, show
+from history import busy
 from options import parse, range_of, record
 
 
@@ -71,6 +75,7 @@ def main():
     args = parse(__doc__, seconds=10, threads=1)
     if not loops.HAVE_NUMBA:
         return print("loops: numba not installed, so nothing is measured.")
+    busy()  # looked at before anything of ours runs
     rows, shown, calls = [], [], 2 if args.tiny else 200
     with ValuesTrusted():
         for chain, some in programs(64 if args.tiny else 1024).items():
@@ -91,6 +96,8 @@ def main():
                 shown.append([f"{chain}: {name}", f"{1e3 * min(taken):.3f}", range_of(rows[-1]["to_chapter"]),
                               f"{best:.2f}"])
     facts = machine(1, "cpu")
+    if find_spec("numexpr"):
+        facts["versions"]["numexpr"] = version("numexpr")
     show("Chains of small steps, 1,024 rows", facts, ["", "ms, best", "÷ chapter", "best ÷ best"], shown)
     record("loops", facts, args.tiny, rows=rows)
 

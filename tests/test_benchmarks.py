@@ -28,9 +28,9 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-def ran(*command, folder=FOLDER):
+def ran(*command, folder=FOLDER, threads="1"):
     """What it printed, after it ended well."""
-    env = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    env = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads)
     done = subprocess.run([sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -85,12 +85,7 @@ def test_a_submission_is_graded_and_timed():
 ])
 def test_what_is_compared_computes_the_same(name, right, wrong, tmp_path):
     """A program that does something else than its opponent ends the run."""
-    for path in FOLDER.glob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if path.stem == name:
-            assert text.count(right) == 1
-            text = text.replace(right, wrong)
-        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    copies(tmp_path, name, right, wrong)
     with pytest.raises(RuntimeError, match="AssertionError: .*differ"):
         ran(f"{name}.py", "--tiny", "--threads", "1", folder=tmp_path)
 
@@ -192,8 +187,8 @@ REMEMBER = """
 import sys
 from pathlib import Path
 from history import remember
-facts = {"cpu": "one", "cores": 2, "system": "Linux", "threads": 2, "clock": "wall", "blas": "b",
-         "versions": {"numpy": "2"}}
+facts = {"cpu": "one", "family": 25, "model": 17, "cores": 2, "system": "Linux", "threads": 2, "clock": "wall",
+         "blas": "b", "versions": {"numpy": "2"}}
 for k in range(6):
     row = {"program": sys.argv[2], "n": k, "blas": "b", "ms": {"best": 1}, "to_torch": {"median": 0.5}}
     remember(Path(sys.argv[1]), {"benchmark": "flash", "machine": facts, "rows": [row]})
@@ -211,7 +206,7 @@ def all_are_kept(code, path):
         codes = [process.wait() for process in running]
     assert codes == [0, 0, 0]
     (machine, kinds), = json.loads(path.read_text(encoding="utf-8")).items()
-    assert machine == "one, 2 cores, Linux, 2 threads, b, NumPy 2" and list(kinds) == ["flash"]
+    assert machine == "one, family 25, model 17, 2 cores, Linux, 2 threads, b, NumPy 2" and list(kinds) == ["flash"]
     found = [run["rows"] for run in kinds["flash"]]
     assert sorted(rows[0]["row"] for rows in found) == sorted(f"{name}, n {k}" for name in "abc" for k in range(6))
     assert all(rows == [{"row": rows[0]["row"], "to_torch": {"median": 0.5}}] for rows in found)
@@ -242,3 +237,211 @@ def test_a_busy_machine_is_not_believed(monkeypatch):
     assert alone == "Quiet: one product's time spreads by 1.00."
     found = history.busy()
     assert found["spread"] >= 1 and (found["others"] is None or -0.01 <= found["others"] <= 1)
+
+
+def copies(folder, name, right, wrong):
+    """All benchmarks in a folder, with one line of one of them replaced."""
+    for path in FOLDER.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.stem == name:
+            assert text.count(right) == 1
+            text = text.replace(right, wrong)
+        (folder / path.name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def threads_of_roofline(folder):
+    """Of BLAS, while the roof is measured, where the environment says two."""
+    (record,) = records(ran("roofline.py", "--tiny", folder=folder, threads="2"))
+    assert {row["rung"] for row in record["rows"] if row.get("ladder") == "training"} >= {"chapters", "in place"}
+    assert all(row["to_roof"]["median"] > 0 for row in record["rows"])
+    assert record["peak"] == record["roofs"]["1"]["peak"]
+    return record["machine"]["blas_threads"]
+
+
+def test_the_roof_is_of_one_thread():
+    assert threads_of_roofline(FOLDER) == 1
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="BLAS has one thread anyway")
+def test_a_roof_of_two_threads_is_found(tmp_path):
+    """As it was: nothing limited BLAS, so that a peak of two threads stood beside a copy of one."""
+    assert threads_of_roofline(copies(tmp_path, "roofline", "with ONE_BLAS_THREAD:", "if True:")) == 2
+
+
+def of_chapter_16():
+    """The chapter's own hook and rungs, from its cells."""
+    import math
+
+    import numpy as np
+
+    cells = json.loads((FOLDER.parent / "book" / "16_flash.ipynb").read_text(encoding="utf-8"))["cells"]
+    names, wanted = {"np": np, "math": math}, ("class Counted(np.ndarray)", "def by_queries(")
+    for words in wanted:
+        text, = ("".join(c["source"]) for c in cells if words in "".join(c["source"]))
+        exec(text, names)
+    return names
+
+
+def bytes_disagree(roofline):
+    """Rungs of attention whose bytes are not those that the chapter's hook finds."""
+    import numpy as np
+
+    chapter, QKV = of_chapter_16(), np.random.default_rng(0).normal(size=(3, 1024, 64)).astype(np.float32)
+    found = []
+    for rung, name in (("n × n", "plain"), ("in place", "in_place"), ("64 queries", "by_queries")):
+        chapter["BILL"].clear()
+        chapter[name](*(x.view(chapter["Counted"]) for x in QKV))
+        flops, size = roofline.attention_cost(roofline.ATTENTION[rung], QKV)
+        assert flops == sum(row[1] for row in chapter["BILL"]) == 4 * 1024**2 * 64
+        if abs(size / sum(row[2] for row in chapter["BILL"]) - 1) > 0.003:  # the library also looks for rows of nothing
+            found.append(rung)
+    return found
+
+
+def test_bytes_are_those_that_the_chapter_counts(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import roofline
+
+    assert bytes_disagree(roofline) == []
+    # as it was: six passes over the scores on paper, 43 MB where the chapter counts 51
+    monkeypatch.setattr(roofline, "attention_cost", lambda f, QKV: (4 * 1024**2 * 64, 4 * (
+        4 * 1024 * 64 + (2 * 6 - 2) * 1024**2)))
+    assert "n × n" in bytes_disagree(roofline)
+
+
+def test_a_training_step_is_counted(monkeypatch):
+    """On each rung: operations near (16.3), and fewer bytes the higher it is."""
+    monkeypatch.syspath_prepend(FOLDER)
+    import counting
+    import numpy as np
+    import roofline
+    from byhand.annex.loops import HAVE_NUMBA
+    from byhand.cost import flops_per_token
+    from byhand.init import init_model
+
+    config, ids = roofline.SMALL, np.random.default_rng(0).integers(11, size=(4, 8))
+    found = {}
+    for rung in ("chapters", "in place", *(("fused, threads",) if HAVE_NUMBA else ())):
+        params = init_model(np.random.default_rng(0), config, np.float32)
+        found[rung] = counting.bill(counting.training_step(rung, params, config, ids, ids, 1, 4))
+        assert 0.8 < found[rung][0] / (ids.size * flops_per_token(config, 8)) < 1.1
+    sizes = [size for _, size in found.values()]
+    assert sizes == sorted(sizes, reverse=True)
+    if HAVE_NUMBA:
+        assert sizes[-1] < sizes[0] / 2 and found["fused, threads"][0] == found["chapters"][0]
+
+
+def facts_of(spread=1.0, kernels="not set", **more):
+    busy = {"others": 0.0, "steal": 0.0, "spread": spread, "load": 0.1}
+    return {"machine": {"busy": busy, "OPENBLAS_CORETYPE": kernels} | more}
+
+
+CALM, BUSY, TOLD, OLD = facts_of(), facts_of(1.73), facts_of(kernels="Haswell"), facts_of()
+del OLD["machine"]["busy"]  # the first records do not say
+
+
+RIGHT = [(CALM, None, True), (BUSY, None, True), (BUSY, CALM, False), (CALM, BUSY, True), (BUSY, BUSY, True),
+         (CALM, CALM, True), (TOLD, CALM, False), (CALM, TOLD, True), (TOLD, TOLD, True), (BUSY, OLD, True),
+         (facts_of(1.73, quiet=False), CALM, False)]  # new, old, whether it takes the place
+
+
+def wrongly_replaced(may_replace):
+    return [i for i, (new, old, may) in enumerate(RIGHT) if may_replace(new, old) != may]
+
+
+def test_a_busy_run_does_not_replace_a_quiet_one(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import history
+
+    assert wrongly_replaced(history.may_replace) == []
+    assert wrongly_replaced(lambda new, old: True) == [2, 6, 10]  # as it was: the last run stays
+    assert wrongly_replaced(lambda new, old: history.quiet(new)) != []  # nothing would be there on a busy machine
+
+
+def test_what_is_written_where(monkeypatch, tmp_path):
+    """A busy run is in the history alone, and marked; the quiet record is as before to the last byte."""
+    monkeypatch.syspath_prepend(FOLDER)
+    import common
+
+    row = {"name": "a", "ms": {"median": 1.0}, "to_b": {"median": 0.5}}
+    facts = common.machine(1)
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    states = []
+    for record in (BUSY, CALM, BUSY):
+        monkeypatch.setattr(common, "busy", lambda record=record: record["machine"]["busy"])
+        written = common.write("thing", facts | {"OPENBLAS_CORETYPE": "not set"}, rows=[row]).name
+        states.append((written, json.loads((tmp_path / "thing.json").read_text())["machine"]["quiet"]))
+    assert states == [("thing.json", False), ("thing.json", True), ("history.json", True)]
+    (runs,) = (kinds["thing"] for kinds in json.loads((tmp_path / "history.json").read_text()).values())
+    assert [run["quiet"] for run in runs] == [False, True, False] and runs[0]["core_gflops"] == facts["core_gflops"]
+
+
+ZEN_3 = """processor\t: 0
+vendor_id\t: AuthenticAMD
+cpu family\t: 25
+model\t\t: 1
+model name\t: AMD EPYC
+stepping\t: 1
+
+processor\t: 1
+cpu family\t: 99
+"""
+
+
+def test_processors_of_one_name_are_told_apart(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import history
+    from common import cpu_of
+
+    one = cpu_of(ZEN_3, "x86_64")
+    assert one == {"cpu": "AMD EPYC", "family": 25, "model": 1, "stepping": 1}
+    other = cpu_of(ZEN_3.replace("model\t\t: 1", "model\t\t: 17"), "x86_64")
+    rest = {"cores": 2, "system": "Linux", "threads": 1, "blas": "b (Zen)", "versions": {"numpy": "2"}}
+    names = [history.key(facts | rest) for facts in (one, other, {"cpu": "AMD EPYC"})]
+    assert names[0] == "AMD EPYC, family 25, model 1, 2 cores, Linux, 1 threads, b (Zen), NumPy 2"
+    assert len(set(names)) == 3 and names[2].startswith(history.NOT_TOLD_APART)
+    # as it was, by the name alone
+    assert len({history.key({"cpu": facts["cpu"]} | rest) for facts in (one, other)}) == 1
+    assert cpu_of(None, "Intel64 Family 6 Model 142 Stepping 10, GenuineIntel")["model"] == 142
+    assert cpu_of(None, "arm") == {"cpu": "arm", "family": None, "model": None, "stepping": None}
+    arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd40\nCPU revision\t: 1\n"
+    assert cpu_of(arm, "aarch64") == {"cpu": "aarch64", "family": 8, "model": "0xd40", "stepping": 1}
+    kept = json.loads((FOLDER / "results" / "history.json").read_text(encoding="utf-8"))
+    assert all(name.startswith(history.NOT_TOLD_APART) or ", family " in name for name in kept)
+
+
+def test_both_kinds_of_kernels_can_be_asked_for(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import bench
+
+    def asked(kernels):
+        return [env.get("OPENBLAS_CORETYPE") for env in bench.environments(kernels)]
+
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Zen")
+    assert (asked(None), asked("avx2"), asked("chosen"), asked("both")) == (
+        ["Zen"], ["Haswell"], [None], ["Haswell", None])
+    monkeypatch.delenv("OPENBLAS_CORETYPE")
+    assert asked(None) == [None]
+
+
+def test_the_newest_quiet_run_of_a_kind_is_shown(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from history import AVX2, CHOSEN, NOT_TOLD_APART, newest
+
+    def run(when, ratio, quiet=True, **more):
+        return {"when": when, "quiet": quiet, "rows": [{"row": "a", "to_b": {"median": ratio}}]} | more
+
+    runs = {"one (SkylakeX)": {"x": [run("1", 1), run("3", 3, False), run("2", 2)]},
+            "one (Haswell)": {"x": [run("1", 4, OPENBLAS_CORETYPE="Haswell")]},
+            "two (Zen)": {"x": [run("0", 5, OPENBLAS_CORETYPE="not set")]},
+            f"{NOT_TOLD_APART}one (Haswell)": {"x": [run("9", 6)]}}
+
+    def shown(kind, some=runs):
+        found = newest(some, "x", "a", "to_b", kind)
+        return found and found[2]["to_b"]["median"]
+
+    assert (shown(CHOSEN), shown(AVX2)) == (2, 4)
+    assert shown(AVX2, {name: runs[name] for name in list(runs)[2:]}) == 5  # AVX2 is all that it has
+    assert shown(AVX2, {name: runs[name] for name in list(runs)[:1]}) is None
+    assert newest(runs, "y", "a", "to_b", CHOSEN) is None

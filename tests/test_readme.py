@@ -1,6 +1,6 @@
 """What README.md and CONTRIBUTING.md tell people to type and to open is there, and does what they say."""
 
-import json
+import importlib
 import re
 from pathlib import Path
 
@@ -74,49 +74,95 @@ def test_the_tests_above_can_fail():
     assert written(readme.replace("chapter 0,", "")) != written(readme)
 
 
-PLAIN, FUSED = "NumPy, the functions of the chapters", "NumPy, last rung: the same with fused loops"
-STEP, TILES = ("train_step", "to_ours"), ("flash", "to_torch")
-LONG = {"n": 16384, "causal": False, "backward": False}
-BEHIND = {  # what stands in front of a ratio of the README: its record, the ratio's name, the row
-    "with the functions that the chapters show": (*STEP, {"name": PLAIN}),
-    "the last rung": (*STEP, {"name": FUSED}),
-    "tiled NumPy attention over 16,384 tokens": (*TILES, {"program": "NumPy, tiles"} | LONG),
-    "its way there and back": (*TILES, {"program": "NumPy and fused loops", "n": 16384, "backward": True}),
-    "writing token 512": ("decode", "again_to_this", {"program": "NumPy with the cache", "T": 512}),
-    "MiniLM over 1,000 sentences": ("pretrained_speed", "to_transformers", {"model": "minilm", "program": "NumPy"}),
-    "without padding, with fused loops": (
-        "pretrained_speed", "to_transformers", {"model": "minilm", "program": "NumPy, packed, fused loops"}),
-    "SmolLM2-135M a token": ("pretrained_speed", "to_transformers", {"model": "smollm2", "program": "NumPy"}),
-    "with weights joined beforehand": (
-        "pretrained_speed", "to_transformers", {"model": "smollm2", "program": "NumPy, joined weights"}),
-    "with weights in eight bits": (
-        "quantised", "to_float32", {"program": "eight bits, a tile at a time", "tokens": 64}),
-    "our PyTorch block": ("torch_block", "to_theirs", {"program": "byhand.pt.block.Block", "d": 256}),
-}
+@pytest.fixture
+def pages(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("pages")
 
 
-def not_as_measured(text):
-    """Lines of the table of times whose last cell is not what the records have, or that no record stands behind."""
-    found = []
-    for line in re.search(r"\| What \| Beside \| Ratio \|\n.*\n((?:\|.*\n)+)", text)[1].splitlines():
-        behind = [v for key, v in BEHIND.items() if key in line]
-        if len(behind) != 1:
-            found.append(line)
-            continue
-        name, ratio, asked = behind[0]
-        rows = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text(encoding="utf-8"))["rows"]
-        row, = (r for r in rows if asked.items() <= r.items())
-        value, said = row[ratio]["median"] if isinstance(row[ratio], dict) else row[ratio], line.split("|")[-2].strip()
-        if said != (f"1 / {value:.0f}" if name == "decode" else f"{value:.2f}"):
-            found.append(line)
-    return found
+def not_as_measured(pages, text):
+    """Lines of what it says of times that are not as the records have them, or that no record stands behind."""
+    new = pages.filled(text)
+    changed = [line for line, other in zip(text.splitlines(), new.splitlines(), strict=True) if line != other]
+    return changed + [line for line in pages.table_lines(text) if pages.cell(line) is None]
 
 
-def test_ratios_are_those_recorded():
-    assert not_as_measured(PAGES["README.md"]) == []
+def test_ratios_are_those_recorded(pages):
+    """`python benchmarks/pages.py` writes them; a ratio of a record that is not quiet says so."""
+    assert not_as_measured(pages, PAGES["README.md"]) == []
 
 
-@pytest.mark.parametrize("line, wrong", [("| 0.41 |", "| 0.40 |"), ("1 / 35", "1 / 36"),
-                                         ("our PyTorch block", "a block")])
-def test_a_wrong_ratio_is_found(line, wrong):
-    assert len(not_as_measured(PAGES["README.md"].replace(line, wrong, 1))) == 1
+def wrong_lines():
+    """Lines of the README with one thing wrong in each."""
+    readme = PAGES["README.md"]
+    lines = {"NumPy, with the functions that": r"\d\.\d\d(?= (\(busy machine\) )?\|$)", "writing token 512": r"1 / \d+",
+             "tiled NumPy attention": r"[0-9.]+(?= MB)", "in eight bits": r"[0-9.]+(?= MB(?!.*MB))",
+             "The products of matrices alone": r"(?<=and )0\.\d\d",
+             "each from one interleaved run": r"(?<= cores \()[^;]*"}
+    for words, number in lines.items():
+        line, = (x for x in readme.splitlines() if words in x)
+        yield pytest.param(line, re.sub(number, "9", line, count=1), id=words)
+    line, = (x for x in readme.splitlines() if "our PyTorch block" in x)
+    yield pytest.param(line, line.replace("our PyTorch block", "a block"), id="no record")
+
+
+@pytest.mark.parametrize(("line", "wrong"), [*wrong_lines()])
+def test_a_wrong_ratio_is_found(pages, line, wrong):
+    assert wrong != line and len(not_as_measured(pages, PAGES["README.md"].replace(line, wrong, 1))) == 1
+
+
+@pytest.mark.parametrize("name", ["train_step", "flash", "decode", "pretrained_speed", "quantised", "torch_block"])
+def test_a_ratio_of_a_busy_machine_says_so(pages, name, monkeypatch):
+    """With a record that calls itself busy, every line that quotes it must, and with a quiet one none may."""
+    kept = pages.record
+    lines = [x for x in pages.table_lines(PAGES["README.md"])
+             if any(words in x and some[0] == name for words, some in pages.BEHIND.items())]
+    for quiet in (True, False):
+        def record(asked, quiet=quiet):
+            whole = kept(asked)
+            return whole | {"machine": whole["machine"] | {"quiet": quiet}} if asked == name else whole
+
+        monkeypatch.setattr(pages, "record", record)
+        new = pages.filled(PAGES["README.md"])
+        said = [pages.BUSY in x for x in pages.table_lines(new) if any(x[:40] == line[:40] for line in lines)]
+        assert said and set(said) == {not quiet}
+    monkeypatch.setattr(pages, "quiet", lambda record: True)  # as it was: quoted without a word
+    assert not any(pages.BUSY in x for x in pages.table_lines(pages.filled(PAGES["README.md"])))
+
+
+INNER = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+
+
+def test_both_kinds_of_kernels_are_shown(pages):
+    assert pages.inner(INNER) == INNER
+    assert pages.inner(re.sub(r"\| \d\.\d\d", "| 7.77", INNER, count=1)) == INNER  # a wrong number is written over
+    assert pages.inner(re.sub(r"(?m)^\| the last rung .*\n", "", INNER)) == INNER
+    shown = re.findall(r"(?m)^\| ([^|]+ ÷ [^|]+) \|", INNER)
+    assert shown == list(pages.KERNELS)
+
+
+def test_what_did_not_help_is_what_the_programs_say():
+    """Each thing that a docstring calls tried stands on the page too."""
+    for words in ("column of ones", "exp in place of exp2", "lie (query, key)", "buffers made once", "tiles of 128"):
+        assert words in INNER and words in (ROOT / "benchmarks" / "flash.py").read_text(encoding="utf-8")
+    assert "numexpr" in INNER and "numexpr" not in (ROOT / "requirements.txt").read_text(encoding="utf-8")
+
+
+NO_GPU = "o figure of a GPU is recorded yet"  # in the middle of a sentence too
+
+
+def gpu_told_wrongly(texts, records):
+    """Pages that keep silent that there is no figure of a GPU, or go on saying so when there is one."""
+    return [name for name, text in texts.items() if (NO_GPU in text) == bool(records)]
+
+
+def test_no_figure_of_a_gpu_is_claimed():
+    """As long as there is no record of one; when one comes, these lines must go."""
+    records = list((ROOT / "benchmarks" / "results").glob("gpu*.json"))
+    texts = {"README.md": PAGES["README.md"], "benchmarks/README.md": INNER,
+             "book/times.md": (ROOT / "book" / "times.md").read_text(encoding="utf-8")}
+    assert gpu_told_wrongly(texts, records) == []
+    silent = {name: text.replace(NO_GPU, "") for name, text in texts.items()}
+    assert gpu_told_wrongly(silent if not records else {name: NO_GPU for name in texts}, records) == list(texts)
+    assert gpu_told_wrongly(texts, [] if records else ["gpu_train.json"]) == list(texts)
+    assert "recorded there" not in texts["book/times.md"]  # as it was: hours on a GPU that nobody had recorded
