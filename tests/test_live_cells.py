@@ -10,7 +10,9 @@ import subprocess
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from make_live import PAGES
 from rewritten import rewritten
@@ -90,6 +92,53 @@ def what_a_cell_shows(live, tmp_path):
         sys.modules["__main__"] = main
 
 
+LOOPS = """
+for x in {"a": 1}:
+    pass
+for step in range(1, 41):
+    later()
+    loss = np.float64(4) / step if step > 1 else float("nan")
+    if step == 30:
+        print(step)
+        break
+for x in iter([1, 2]):
+    later()
+for step in range(2):
+    later()
+else:
+    done = step
+"""
+
+
+def how_far_a_loop_is(live, tmp_path):
+    """A loop at the top of a cell that takes a while tells how far it is, and where it has one, of its loss."""
+    said, clock = [], [0.0]
+    main, session = sys.modules["__main__"], live.Session(said.append, str(tmp_path))
+    live.time = SimpleNamespace(monotonic=lambda: clock[0])
+    session.scope |= {"later": lambda: clock.__setitem__(0, clock[0] + 0.25), "np": np}
+    try:
+        assert session.run("a", LOOPS) and session.scope["done"] == 1
+        first = [row for row in said if row["loop"] == said[0]["loop"]]
+        assert [row["done"] for row in first] == [*range(2, 30), 29]  # after 0.4 s; where it was left
+        assert {row["of"] for row in first} == {40} and first[-1]["seconds"] == 7.5
+        assert [x for row in first for x in row["losses"]] == [None, *(4 / k for k in range(2, 30))]
+        json.dumps(said, allow_nan=False)
+        second = said[len(first):]
+        assert [(row["done"], row["of"], row["losses"]) for row in second] == [(2, 2, []), (2, 2, [])]
+        assert len({row["loop"] for row in said}) == 2
+        said.clear()
+        assert session.run("b", "for k in range(9):\n    pass\nfor a, b in zip('ab', 'cd'):\n    later()") and not said
+        assert not session.run("c", "for k in range(9):\n    later()\n    1 / (k - 3)")
+        assert {"error": "line 3:  1 / (k - 3)\nZeroDivisionError: division by zero"} in said
+        assert [row["done"] for row in said if "loop" in row] == [2, 3, 3]
+    finally:
+        sys.modules["__main__"] = main
+
+
+def test_how_far_a_loop_is(tmp_path):
+    how_far_a_loop_is(cells(), tmp_path)
+
+
 def test_what_needs_pytorch():
     what_needs_pytorch(cells())
 
@@ -123,6 +172,13 @@ WRONG = {
     "of others not even the imports": (what_a_cell_shows, "if able else imports(source) for", "if able else None for"),
     "every cell is this cell": (what_a_cell_shows, "frame.filename == path else", "True else"),
     "an exit ends all": (what_a_cell_shows, "BaseException as error:  # sys", "Exception as error:  # sys"),
+    "no loop tells": (how_far_a_loop_is, "if isinstance(loop, ast.For):", "if False:"),
+    "every loop tells": (how_far_a_loop_is, "SOON, OFTEN = 0.4, 0.15", "SOON, OFTEN = 0.0, 0.0"),
+    "a loss is told again": (how_far_a_loop_is, "losses.clear()", "pass"),
+    "not where it was left": (how_far_a_loop_is, "if told > start + SOON - OFTEN:", "if k == len(items):"),
+    "what has no number of steps": (how_far_a_loop_is, 'if hasattr(items, "__len__") else items', "if True else items"),
+    "a loss that is no number": (how_far_a_loop_is, 'if abs(value) < float("inf") else None', ""),
+    "a loss of another loop": (how_far_a_loop_is, 'ast.Constant("loss" in binds)', "ast.Constant(True)"),
     "None is shown": (what_a_cell_shows, "if value is not None:", "if True:"),
 }
 
@@ -130,8 +186,8 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_version_is_found_out(name, tmp_path):
     check, *edit = WRONG[name]
-    with pytest.raises((AssertionError, SystemExit)):
-        check(cells(*edit), *([tmp_path] if check is what_a_cell_shows else []))
+    with pytest.raises((AssertionError, SystemExit, ValueError)):  # ValueError: JSON has no nan
+        check(cells(*edit), *([tmp_path] if check in (what_a_cell_shows, how_far_a_loop_is) else []))
 
 
 SAVED = """

@@ -29,6 +29,7 @@ OURS = ROOT / "_ext" / "live"
 sys.path.append(str(OURS))  # behind all: its stand-ins are for the page alone
 import cells  # noqa: E402
 
+SLOW = OURS / "slow.tsv"  # page, cell, seconds that it takes in the page: `tests/live_cells.py --note` measures them
 PYTHON = "python315.zip"
 # What the runtime has and the chapters never import: it would double what a reader loads.
 UNUSED = re.compile(
@@ -45,7 +46,7 @@ PACKAGES = ("jaxtyping", "wadler_lindig")  # pure Python that byhand imports, in
 LEFT_OUT = ("pt/", "grade/reference/", "grade/course/")  # needs PyTorch; right answers; grades a class
 DATA = ("glove_subset.npz", "senses.tsv", "prose_pride_and_prejudice.txt.xz", "en_de_ui_short.tsv.gz",
         "en_es_short.tsv.gz", "authors.tsv.gz", "LICENSES.md")  # what chapters 0 to 11 read
-PAGES = re.compile(r"(exercises/ex)?(0\d|1[01])_\w+")  # chapters 0 to 11 and their problem sets
+PAGES = re.compile(r"start|(exercises/ex)?(0\d|1[01])_\w+")  # the first page, chapters 0 to 11, their problem sets
 CELL = re.compile(r'<div class="cell [^"]*">(?=\s*(?:<details[^>]*>.*?)?<div class="cell_input )', re.S)
 
 
@@ -150,6 +151,8 @@ def marked(page, name, notebook):
     found = list(CELL.finditer(page))
     if len(found) != len(code):
         raise ValueError(f"{name}: {len(found)} cells on the page but {len(code)} in the notebook; build the book anew")
+    slow = (row.split("\t") for row in SLOW.read_text(encoding="utf-8").splitlines())
+    takes = {cell: seconds for page_name, cell, seconds in slow if page_name == name}
     needs = cells.unable(["".join(c["source"]) for c in code], torch_exercises())
     pieces, end = [], 0
     for place, cell, need in zip(found, code, needs, strict=True):
@@ -157,6 +160,7 @@ def marked(page, name, notebook):
         if text_of(listing).strip() != "".join(cell["source"]).strip():
             raise ValueError(f"{name}: cell {cell['id']} of the page is not the notebook's; build the book anew")
         pieces += [page[end:place.start()], place[0][:-1], f' data-live="{cell["id"]}"']
+        pieces += [f' data-takes="{takes[cell["id"]]}"'] if cell["id"] in takes else []
         pieces += [f' data-needs="{need}">' if need else ">"]
         end = place.end()
     return "".join([*pieces, page[end:]])
@@ -169,8 +173,9 @@ def mark_pages(folder, files):
         name = path.relative_to(folder / "book").with_suffix("").as_posix()
         if not PAGES.fullmatch(name):
             continue
-        page = re.sub(r' data-live="[^"]*"(?: data-needs="[^"]*")?|<!-- live -->.*?<!-- /live -->', "",
-                      path.read_text(encoding="utf-8"), flags=re.S)
+        page = path.read_text(encoding="utf-8")
+        page = re.sub(r' data-live="[^"]*"(?: data-takes="\d+")?(?: data-needs="[^"]*")?'
+                      r"|<!-- live -->.*?<!-- /live -->", "", page, flags=re.S)
         notebook = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8"))
         page = marked(page, name, notebook)
         up = "../" * (name.count("/") + 1)

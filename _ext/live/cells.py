@@ -8,6 +8,7 @@ import functools
 import os
 import pprint
 import sys
+import time
 import traceback
 import types
 from typing import NamedTuple
@@ -220,15 +221,30 @@ def import_or_absent(name, globals=None, locals=None, fromlist=(), level=0):
     return builtins.__import__(name, globals, locals, fromlist, level)
 
 
+SOON, OFTEN = 0.4, 0.15  # seconds: a loop that ends sooner shows no bar; how often one tells how far it is
+
+
+def with_bars(body):
+    """The statements of a cell, whose `for` loops, where they stand at its top, go through `__watched__`: a notebook
+    needs no word of its own for that. It is also told whether the loop binds `loss`, for the curve."""
+    for loop in body.body:
+        if isinstance(loop, ast.For):
+            binds = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            call = ast.Call(ast.Name("__watched__", ast.Load()), [loop.iter, ast.Constant("loss" in binds)], [])
+            loop.iter = ast.fix_missing_locations(ast.copy_location(call, loop.iter))
+    return body
+
+
 class Session:
     """What the cells of one page have in common; `tell` takes what one shows, a dict with a key a kind."""
 
     def __init__(self, tell, folder="/tmp/cells"):
-        self.tell, self.folder, self.count, self.ran = tell, folder, 0, {}
+        self.tell, self.folder, self.count, self.ran, self.loops = tell, folder, 0, {}, 0
         os.makedirs(folder, exist_ok=True)
         self.main = types.ModuleType("__main__")
         self.scope = vars(self.main)
-        self.scope |= {"__builtins__": {**vars(builtins), "__import__": import_or_absent}, "display": self.show}
+        ours = {"__import__": import_or_absent, "__watched__": self.watched}
+        self.scope |= {"__builtins__": vars(builtins) | ours, "display": self.show}
         sys.modules["__main__"] = self.main
 
     def plan(self, cells, target):
@@ -243,7 +259,7 @@ class Session:
         with open(path, "w", encoding="utf-8") as file:
             file.write(source)
         try:
-            body = ast.parse(source, path)
+            body = with_bars(ast.parse(source, path))
             last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
             exec(compile(body, path, "exec"), self.scope)
             if last is not None:
@@ -257,6 +273,34 @@ class Session:
             return False
         self.ran[cell] = source
         return True
+
+    def watched(self, items, curve):
+        """The items of a loop, which tells how far it is if it takes a while; untouched if their number is unknown."""
+        return self._tells(items, curve) if hasattr(items, "__len__") else items
+
+    def _tells(self, items, curve):
+        self.loops += 1
+        loop, start, k, losses = self.loops, time.monotonic(), 0, []
+
+        def tell():
+            _flush()  # what it has printed so far is seen with it
+            took = time.monotonic() - start
+            self.tell({"loop": loop, "done": k, "of": len(items), "seconds": took, "losses": losses.copy()})
+            losses.clear()
+
+        told = start + SOON - OFTEN
+        try:
+            for item in items:
+                yield item
+                k += 1
+                if curve:
+                    losses.append(number(self.scope.get("loss")))
+                if time.monotonic() > told + OFTEN:
+                    tell()
+                    told = time.monotonic()
+        finally:  # at its end, or where it was left
+            if told > start + SOON - OFTEN:
+                tell()
 
     def show(self, *values):
         """What a notebook would show of these values."""
@@ -277,6 +321,15 @@ class Session:
             value = known.get(name)
             known = {key: getattr(value, key, None) for key in dir(value)} if value is not None else {}
         return [name for name in known if not name.startswith("_")]
+
+
+def number(value):
+    """A loss as a number of JSON; None for what is none, or not finite."""
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        return None
+    return value if abs(value) < float("inf") else None
 
 
 def _flush():

@@ -64,6 +64,78 @@
 
   const inTurn = (work) => (queue = queue.then(work, work));
 
+  // ---- how far a loop is, and its loss
+  const draw = (tag, attributes, ...inside) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+    e.append(...inside);
+    return e;
+  };
+  const short = (value) => String(Number(value.toPrecision(3)));
+
+  function ticks(low, high) { // about four round numbers from low to high
+    const rough = (high - low) / 4, ten = 10 ** Math.floor(Math.log10(rough));
+    const step = ten * [1, 2, 5, 10].find((f) => f * ten >= rough);
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) found.push(k * step);
+    return found;
+  }
+
+  function curve(losses, total, label) { // the losses of the steps so far, each point the mean of a few
+    const some = Math.ceil(losses.length / 200), points = [];
+    for (let k = 0; k < losses.length; k += some) {
+      const part = losses.slice(k, k + some).filter((loss) => loss !== null);
+      if (part.length) points.push([k + (part.length + 1) / 2, part.reduce((a, b) => a + b) / part.length]);
+    }
+    if (points.length < 2) return null;
+    const values = points.map((point) => point[1]);
+    const low = Math.min(0, ...values), high = Math.max(...values, low + 1e-9);
+    const x = (step) => 46 + (304 * step) / total, y = (value) => 138 - (128 * (value - low)) / (high - low);
+    const drawing = draw("svg", { viewBox: "0 0 366 176", role: "img", class: "live-curve",
+      "aria-label": `${label}: loss ${short(values[0])} at first, ${short(values.at(-1))} after ${losses.length} of ${total} steps` });
+    for (const value of ticks(low, high)) {
+      drawing.append(draw("line", { x1: 46, x2: 350, y1: y(value), y2: y(value), class: "live-grid" }),
+        draw("text", { x: 40, y: y(value) + 4, "text-anchor": "end" }, short(value)));
+    }
+    for (const step of ticks(0, total)) {
+      drawing.append(draw("text", { x: x(step), y: 154, "text-anchor": "middle" }, short(step)));
+    }
+    drawing.append(draw("text", { x: 198, y: 171, "text-anchor": "middle" }, "step"),
+      draw("text", { x: 12, y: 74, "text-anchor": "middle", transform: "rotate(-90 12 74)" }, "loss"),
+      draw("polyline", { points: points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ") }));
+    return drawing;
+  }
+
+  const inWords = (seconds) => (seconds < 100 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`);
+
+  class Loop { // a bar, and a curve below it where the loop has a loss
+    constructor(name) {
+      this.name = name;
+      this.losses = [];
+      this.bar = make("progress", { "aria-label": `Steps of a loop of ${name}` });
+      this.words = make("span", { class: "live-steps" });
+      this.box = make("div", { class: "live-loop" }, make("div", {}, this.bar, this.words));
+    }
+
+    told({ done, of, seconds, losses }) {
+      Object.assign(this, { done, of, seconds });
+      this.losses.push(...losses);
+      this.bar.max = of;
+      this.bar.value = done;
+      const left = done ? `, about ${inWords((seconds * (of - done)) / done)} left` : "";
+      this.words.textContent = `${done} of ${of}${done < of ? left : `, in ${inWords(seconds)}`}`;
+      const drawn = this.losses.length ? curve(this.losses, of, `Loss in ${this.name}`) : null;
+      if (drawn) {
+        this.box.querySelector("svg")?.remove();
+        this.box.append(drawn);
+      }
+    }
+
+    left() { // the cell is at its end, but the loop is not
+      if (this.done < this.of) this.words.textContent = `left after ${this.done} of ${this.of}`;
+    }
+  }
+
   // ---- the cells
   const cells = [];
 
@@ -79,6 +151,8 @@
       if (!this.able) return;
       this.number = cells.filter((cell) => cell.able).length + 1;
       this.status = make("span", { class: "live-status", role: "status" });
+      const takes = Number(box.dataset.takes ?? 0);
+      if (takes) this.say(`takes about ${inWords(takes)} here`);
       this.buttons = {
         run: button("Run", () => this.run(), { class: "live-run" }),
         above: button("Run all above", () => this.runAbove()),
@@ -190,12 +264,21 @@
 
     async once() { // one run of this cell, or of its imports, if that is all that can run; true if it came to its end
       if (!this.able) return (await ask({ run: this.id, source: this.text, able: false })).end;
-      const fresh = [];
+      const fresh = [], loops = new Map(), bars = make("div", { class: "live-loops" });
       let stream;
       const add = (part) => { fresh.push(part); this.result.append(part); };
       this.result.replaceChildren();
       this.showStored(false);
       listener = (data) => {
+        if ("loop" in data) { // above what the cell prints, so that the text goes on as one
+          if (!loops.size) this.result.prepend(bars);
+          if (!loops.has(data.loop)) {
+            loops.set(data.loop, new Loop(`code cell ${this.number}`));
+            bars.append(loops.get(data.loop).box);
+          }
+          loops.get(data.loop).told(data);
+          return;
+        }
         if ("stream" in data) {
           if (!stream) add(stream = make("pre", { class: "live-text", tabindex: "0" }));
           stream.append(data.stream);
@@ -218,10 +301,14 @@
           for (const old of part.querySelectorAll("script")) old.replaceWith(make("script", {}, old.textContent)); // or it would not run
         }
       };
-      const { end, progress } = await ask({ run: this.id, source: this.text, able: true });
-      if (progress) keep(PROGRESS, both(kept(PROGRESS), progress));
-      if (!fresh.length) this.result.hidden = true;
-      return end;
+      try {
+        const { end, progress } = await ask({ run: this.id, source: this.text, able: true });
+        if (progress) keep(PROGRESS, both(kept(PROGRESS), progress));
+        return end;
+      } finally {
+        for (const loop of loops.values()) loop.left();
+        if (!fresh.length && !loops.size) this.result.hidden = true;
+      }
     }
   }
 
