@@ -2,6 +2,7 @@
 
 import tempfile
 import tracemalloc
+from importlib.metadata import PackageNotFoundError, PackagePath, PathDistribution
 from pathlib import Path
 
 import numpy as np
@@ -254,11 +255,48 @@ def the_folder_can_be_named(module):
             module.data_dir()
 
 
+def an_installed_wheel_has_them(module):
+    """Without a checkout around it: where pip put them, if it did; and the folder that is named goes before."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.delenv("BYHAND_DATA", raising=False)
+        site, share = Path(folder).resolve() / "lib/site-packages", Path(folder).resolve() / "share/byhand/data"
+        for path in (site, share):
+            path.mkdir(parents=True)
+        patch.setattr(module, "__file__", str(site / "byhand/data.py"))
+
+        def brings(*names):
+            listed = [PackagePath(name) for name in names]
+            for file in listed:
+                file.dist = PathDistribution(site / "byhand-0.1.0.dist-info")
+            patch.setattr(module, "files", lambda name: {"byhand": listed}[name])
+
+        brings("byhand/data.py", "byhand-0.1.0.dist-info/licenses/book/data/LICENSES.md",
+               "../../share/byhand/data/LICENSES.md", "../../share/byhand/data/senses.tsv")
+        assert module.data_dir() == share
+        patch.setenv("BYHAND_DATA", str(HERE))
+        assert module.data_dir() == HERE
+        patch.setenv("BYHAND_DATA", str(HERE / "nowhere"))
+        with pytest.raises(FileNotFoundError, match="no folder .*nowhere"):
+            module.data_dir()
+        patch.delenv("BYHAND_DATA")
+        brings("byhand/data.py")
+        with pytest.raises(FileNotFoundError, match="data_dir: no folder .*data; install byhand .*its wheel"):
+            module.data_dir()
+
+        def absent(name):
+            raise PackageNotFoundError(name)
+
+        patch.setattr(module, "files", absent)  # a folder on the path, and nothing that pip knows
+        with pytest.raises(FileNotFoundError, match="data_dir: no folder"):
+            module.data_dir()
+
+
 PROPERTIES = [glove_is_whole, glove_cannot_be_changed, words_and_vectors_belong_together, rows_come_in_the_order_asked,
               an_unknown_word_is_named, sixty_sentences, the_novel_is_whole, the_sentences_have_writers,
               the_small_bert_fits_its_config, the_features_are_of_these_sentences,
               the_pairs_are_pairs, the_digits_are_digits, numbers_are_said_right,
-              other_numbers_are_refused, the_folder_can_be_named, damaged_copies_are_refused, windows_are_of_the_text,
+              other_numbers_are_refused, the_folder_can_be_named, an_installed_wheel_has_them,
+              damaged_copies_are_refused, windows_are_of_the_text,
               windows_start_everywhere, windows_of_a_file_are_read_alone, wrong_windows_are_refused]
 
 
@@ -312,7 +350,12 @@ WRONG = [
     (numbers_are_said_right, "(_german(low, last) if low", "(_german(low) if low"),
     (other_numbers_are_refused, "if n >= 1_000_000:", "if False:"),
     (other_numbers_are_refused, 'if language not in ("en", "de"):', "if False:"),
-    (the_folder_can_be_named, 'os.environ.get("BYHAND_DATA") or ', ""),
+    (the_folder_can_be_named, 'os.environ.get("BYHAND_DATA")', "None"),
+    (an_installed_wheel_has_them, "_brought_along() or folder", "folder"),
+    (an_installed_wheel_has_them, "if not named and not folder", "if not folder"),
+    (an_installed_wheel_has_them, "share/byhand/data/LICENSES.md", "data/LICENSES.md"),
+    (an_installed_wheel_has_them, "except PackageNotFoundError", "except TypeError"),
+    (an_installed_wheel_has_them, ".parent for file", " for file"),
     (the_folder_can_be_named, "if not folder.is_dir():", "if False:"),
     (damaged_copies_are_refused, "if hashlib.sha256(data).hexdigest() != SHA256[name]:", "if False:"),
     (damaged_copies_are_refused, 'data.replace(b"\\r\\n", b"\\n")', "data"),

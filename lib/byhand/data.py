@@ -10,6 +10,7 @@ import hashlib
 import io
 import lzma
 import os
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -23,13 +24,27 @@ from byhand.tree import unflatten
 
 
 def data_dir() -> Path:
-    """book/data of the checkout that byhand was installed from, or the folder that BYHAND_DATA names."""
-    folder = Path(os.environ.get("BYHAND_DATA") or Path(__file__).parents[2] / "book" / "data")
+    """The folder that BYHAND_DATA names; else book/data of the checkout that byhand was installed from, or what its
+    wheel brought along."""
+    named = os.environ.get("BYHAND_DATA")
+    folder = Path(named or Path(__file__).parents[2] / "book" / "data")
+    if not named and not folder.is_dir():
+        folder = _brought_along() or folder
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"data_dir: no folder {folder}; install byhand from a checkout with `pip install -r requirements.txt`, "
-            "or let BYHAND_DATA name a copy of book/data")
+            f"data_dir: no folder {folder}; install byhand with pip, from a checkout (`pip install -r "
+            "requirements.txt`) or from its wheel, or let BYHAND_DATA name a copy of book/data")
     return folder
+
+
+def _brought_along() -> Path | None:
+    """Where pip put the data sets of the wheel, if byhand is installed from one."""
+    try:
+        listed = files("byhand") or ()
+    except PackageNotFoundError:
+        return None
+    return next((Path(file.locate()).resolve().parent for file in listed
+                 if file.as_posix().endswith("share/byhand/data/LICENSES.md")), None)
 
 
 SHA256 = {  # of each file, line ends as Unix has them
@@ -69,7 +84,8 @@ def _read(name: str) -> bytes:
         data = data.replace(b"\r\n", b"\n")  # git may have written Windows' own
     if hashlib.sha256(data).hexdigest() != SHA256[name]:
         raise ValueError(f"data: {path} is damaged or another version: its SHA-256 is not {SHA256[name][:12]}…; "
-                         "restore it with git, or let BYHAND_DATA name a whole copy of book/data")
+                         "restore it with git or install byhand again, or let BYHAND_DATA name a whole copy of "
+                         "book/data")
     return data
 
 
