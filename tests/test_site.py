@@ -51,6 +51,40 @@ def test_a_site_without_an_address_and_with_one(tmp_path):
     assert not list(tmp_path.glob("*.new")) and not list(tmp_path.glob("*.old"))
 
 
+PREVIEW = ("og:title", "og:url", "og:image", "og:image:alt", "og:description")
+
+
+def previews(folder: Path, old: str = "", new: str = "") -> dict:
+    """What a front page with an address says of itself where its link is shared, built with this extension."""
+    for name in ("book", "_ext/static"):
+        (folder / name).mkdir(parents=True)
+    text = (ROOT / "_ext" / "course_ext.py").read_text(encoding="utf-8")
+    assert text.count(old) == 1 or not old
+    (folder / "_ext" / "course_ext.py").write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    (folder / "conf.py").write_text('extensions, root_doc = ["sphinx.ext.autodoc", "course_ext"], "book/index"\n'
+                                    'project, exclude_patterns = "Hand", ["out"]\n', encoding="utf-8")
+    (folder / "book" / "index.rst").write_text("By hand\n=======\n\nTake it apart.\n", encoding="utf-8")
+    done = subprocess.run([sys.executable, "-m", "sphinx", "-q", folder, folder / "out"],
+                          capture_output=True, text=True,
+                          env=os.environ | {"BOOK_URL": URL, "PYTHONPATH": str(folder / "_ext")})
+    assert done.returncode == 0, done.stderr
+    page = (folder / "out" / "book" / "index.html").read_text(encoding="utf-8")
+    return dict(re.findall(r'<meta property="(og:[^"]+)" content="([^"]*)"', page))
+
+
+def test_a_link_to_the_front_page_is_shown_with_title_and_picture(tmp_path):
+    found = previews(tmp_path / "right")
+    assert {name: found.get(name) for name in PREVIEW} == {
+        "og:title": "By hand", "og:url": f"{URL}book/index.html", "og:image": f"{URL}_static/card.png",
+        "og:image:alt": "Where a small trained transformer looks while it sorts eight digits",
+        "og:description": "Take it apart."}
+    assert (ROOT / "_ext" / "static" / "card.png").is_file()
+    wrong = previews(tmp_path / "wrong", ', "sphinxext.opengraph") if URL', ',) if URL')
+    assert not wrong.keys() & set(PREVIEW)
+    wrong = previews(tmp_path / "elsewhere", '"_static/card.png"', '"card.png"')
+    assert wrong["og:image"] != found["og:image"]
+
+
 @pytest.mark.parametrize("url, built, said", [
     ("example.org/book", "", "BOOK_URL: 'example.org/book' is no address of a site; expected one such as https://"),
     ("https://example.org/?a=b", "", "is no address of a site"),
