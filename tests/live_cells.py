@@ -162,6 +162,23 @@ def is_good(row):
     return row["status"].startswith("done") and not row["error"] and said
 
 
+def waits(chrome, site):
+    """Seconds that a learner waits: for the first Run of a first and of a later visit, for a cell, for a check."""
+    stub, asked = cells_of("04")[0]["attention"]
+    with visitor(chrome, site) as page:
+        page.goto(f"{site}/book/{page_of('04')}.html")
+        found = {}
+        for words in ("the first Run, which loads Python", "the first Run of a later visit"):
+            write_answers(page, page_of("04"), {stub: answers("04")["attention"]})
+            found[words] = run_cell(page, page.locator("[data-live].cell").first)["seconds"]
+        run_cell(page, page.locator(f'[data-live="{stub}"]'))
+        found["a cell that sets something up"] = run_cell(page, page.locator("[data-live].cell").nth(1))["seconds"]
+        check = page.locator(f'[data-live="{asked}"]')
+        found["the first check of a right answer"] = run_cell(page, check)["seconds"]
+        found["the same check again"] = run_cell(page, check)["seconds"]
+        return found
+
+
 def note_slow(told, file=SLOW, least=8):
     """Note the cells of these pages that take long, in seconds of one digit: the page says it beside Run."""
     rows = [row.split("\t") for row in file.read_text(encoding="utf-8").splitlines()]
@@ -177,6 +194,7 @@ def main():
     parser.add_argument("pages", nargs="*", help="such as 04_attention; default all")
     parser.add_argument("--html", type=Path, default=HTML, help="the built book")
     parser.add_argument("--answers", action="store_true", help="answer problem sets; those named, or 00 to 11")
+    parser.add_argument("--times", action="store_true", help="how long a learner waits for the problem set of 4")
     parser.add_argument("--note", action="store_true", help=f"note in {SLOW.name} which cells take long")
     parser.add_argument("--to", type=Path, help="keep what each cell did, NAME.json, and a table, NAME.md")
     options = parser.parse_args()
@@ -199,7 +217,12 @@ def main():
                     print(f"  {row['id']}: {row['status']} {row['error']} {row['text'][:600]}", flush=True)
             print(*(f"  {text}" for text in [*said.strip().splitlines()[-1:], *found]), sep="\n", flush=True)
             keep(table_of_sets(told))
-        if options.answers:
+        if options.times:
+            told = waits(opened, site)
+            lines = [f"| {words} | {seconds:.1f} |" for words, seconds in told.items()]
+            keep("\n".join(["| in the page | seconds |", "|---|---|", *lines, ""]))
+            print(*lines, sep="\n")
+        if options.answers or options.times:
             return
         for name in options.pages or pages(options.html):
             told[name], found = run_page(opened, site, name)

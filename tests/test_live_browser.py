@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from browser import accessibility, faults, narrow, serve, visit, visitor
 from byhand.grade.sets import questions_of
-from live_cells import HTML, IDLE, run_cell
+from live_cells import HTML, IDLE, answer_set, cells_of, has_full_marks, page_of, run_cell, write_answers
 from PIL import Image
+from playwright.sync_api import Error
 
 pytestmark = [pytest.mark.browser, pytest.mark.live]
 SET = "book/exercises/ex04_attention.html"
@@ -183,6 +184,141 @@ def test_a_chapter_draws_and_has_its_widgets(chrome, site):
         assert page.locator("[data-needs] .live-needs").first.text_content() == "needs PyTorch"
         assert page.locator("[data-needs] .live-run").count() == 0
         assert not page.found
+
+
+def test_a_whole_set_is_answered(page):
+    """One answer is wrong at first, and told why; then all that need no PyTorch have full marks, and are summed up."""
+    stub, asked = cells_of("04")[0]["softmax_vjp"]
+    write_answers(page, page_of("04"), {stub: "def softmax_vjp(dA, A):\n    return A * (1 - A) * dA"})
+    said = run_cell(page, page.locator(f'[data-live="{asked}"]'))["text"]
+    assert "0 / 2 points" in said and "Only the diagonal A(1 − A) of the Jacobian is used" in said
+    rows, said = answer_set(page, "04")
+    assert [row["id"] for row in rows if not has_full_marks(row)] == ["04.12"]
+    right = sum(row["points"] for row in rows if has_full_marks(row))
+    assert re.search(rf"total +{right} / +{right + questions_of('04')[11].points}\b", said), said
+    assert re.search(r"04\.2 +2 / +2\b", said) and "not attempted" in said
+
+
+def test_a_completion_is_taken(page):
+    assert run_cell(page, page.locator("[data-live].cell").first)["status"] == "done"  # imports NumPy
+    cell = page.locator("[data-live].cell").nth(1)
+    write(cell, "")
+    page.keyboard.type("np.linsp")
+    page.locator(".cm-tooltip-autocomplete li", has_text="linspace").wait_for()
+    page.wait_for_timeout(200)  # the editor takes no key for a choice that has only just come up
+    page.keyboard.press("Enter")
+    page.keyboard.type("(0, 1, 3")
+    assert cell.locator(".cm-content").inner_text().strip() == "np.linspace(0, 1, 3)"
+    assert run_cell(page, cell)["text"] == "array([0. , 0.5, 1. ])"
+
+
+TRAIN = "for step in range(1, 401):"
+QUICK = """import time
+for step in range(60):
+    until = time.monotonic() + 0.02
+    while time.monotonic() < until:
+        pass
+    loss = 3 / (step + 1)
+    if step == 58:
+        print("nearly")
+"""
+
+
+def trains(page, cell, limit, steps):
+    """Run a cell that trains: while it does the bar grows and the curve falls; it ends with both at their end."""
+    page.evaluate("""() => {
+        window.seen = [];
+        new MutationObserver(() => {
+            const bar = document.querySelector(".live-loop progress");
+            if (bar?.value && seen.at(-1) !== bar.value) seen.push(bar.value);
+        }).observe(document.body, { subtree: true, childList: true, attributes: true });
+    }""")
+    said = run_cell(page, cell, limit)
+    assert said["status"].startswith("done") and not said["error"], said
+    bar = cell.locator(".live-loop progress")
+    assert bar.count() == 1 and bar.get_attribute("aria-label").startswith("Steps of a loop of code cell")
+    assert bar.evaluate("(bar) => [bar.value, bar.max]") == [steps, steps]
+    assert cell.locator(".live-steps").inner_text().startswith(f"{steps} of {steps}, in ")
+    seen = page.evaluate("seen")
+    assert len(seen) > 4 and seen == sorted(seen) and seen[0] < steps / 2
+    curve = cell.locator(".live-loop svg[role=img]")
+    assert curve.count() == 1 and re.match(r"Loss in code cell \d+: loss [\d.]+ at first, [\d.]+ after",
+                                           curve.get_attribute("aria-label"))
+    points = cell.locator(".live-curve polyline").get_attribute("points").split()
+    x, y = np.array([point.split(",") for point in points], float).T
+    assert len(x) > 0.4 * min(steps, 400) and (np.diff(x) > 0).all() and x[-1] > 340
+    fifth = len(y) // 5
+    assert y[-fifth:].mean() - y[:fifth].mean() > 30  # downwards is a larger y
+    assert {"step", "loss"} <= set(curve.locator("text").all_text_contents())
+    return said
+
+
+@pytest.fixture
+def start(chrome, site):
+    with visitor(chrome, site) as page:
+        visit(page, f"{site}/book/start.html")
+        yield page
+        assert page.found == []
+
+
+def test_the_start_page_trains_with_a_bar_and_a_curve(start):
+    cell = start.locator("[data-live].cell", has_text=TRAIN).first
+    assert re.fullmatch(r"takes about \d+ s here", cell.locator(".live-status").inner_text())
+    said = trains(start, cell, 240, 400)
+    stored = cell.locator(":scope > .cell_output pre").text_content()
+    assert said["text"].endswith(stored)  # what it says on the way is what it says in Jupyter
+    assert faults(start) == []
+    need = start.locator("[data-needs]", has_text="optimizer.zero_grad()").locator(".live-needs")
+    assert need.text_content() == "needs PyTorch"
+
+
+WRONG_PAGES = {
+    "nothing is told": ("", None),
+    "the bar stands still": ("page.js", "this.bar.value = done;", ""),
+    "the bar has no end": ("page.js", "this.bar.max = of;", ""),
+    "no curve": ("page.js", "if (drawn) {", "if (false) {"),
+    "the curve is upside down": ("page.js", "138 - (128", "10 + (128"),
+    "only what was told last": ("page.js", "this.losses.push(...losses);", "this.losses = losses;"),
+    "a bar for each word": ("page.js", "if (!loops.has(data.loop)) {", "if (true) {"),
+}
+
+
+@pytest.mark.parametrize("name", [None, *WRONG_PAGES])
+def test_a_wrong_bar_is_found_out(chrome, site, name):
+    """The right one first; then wrong versions of the page, each made by one edit."""
+    with visitor(chrome, site) as page:
+        quick = QUICK
+        if name and WRONG_PAGES[name][1] is None:
+            quick = QUICK.replace("range(60)", "iter(range(60))")  # a loop that tells nothing
+        elif name:
+            file, old, new = WRONG_PAGES[name]
+            text = (Path(os.environ.get("BOOK_HTML", HTML)) / "_static" / "live" / file).read_text(encoding="utf-8")
+            assert text.count(old) == 1
+            page.route(f"**/live/{file}", lambda route: route.fulfill(
+                body=text.replace(old, new), content_type="text/javascript"))
+        visit(page, f"{site}/book/start.html")
+        cell = page.locator("[data-live].cell", has_text=TRAIN).first
+        write(cell, quick)
+        if name is None:
+            assert trains(page, cell, 60, 60)["text"].endswith("nearly\n")
+            return
+        with pytest.raises((AssertionError, Error)):
+            page.set_default_timeout(3000)
+            trains(page, cell, 60, 60)
+
+
+def test_a_training_is_stopped(start):
+    cell = start.locator("[data-live].cell", has_text=TRAIN).first
+    write(cell, QUICK.replace("range(60)", "range(6000)"))
+    cell.get_by_role("button", name="Run", exact=True).click()
+    start.wait_for_function("document.querySelector('.live-loop progress')?.value > 40")
+    assert re.fullmatch(r"\d+ of 6000, about \d+ (s|min) left", cell.locator(".live-steps").inner_text())
+    cell.get_by_role("button", name="Stop").click()
+    start.wait_for_function(IDLE)
+    assert re.fullmatch(r"left after \d+ of 6000", cell.locator(".live-steps").inner_text())
+    assert cell.locator(".live-status").first.inner_text().startswith("stopped")
+    write(cell, "print(1)")
+    assert run_cell(start, cell)["text"] == "1\n" and start.locator(".live-loop").count() == 0
 
 
 FIGURE = """import matplotlib.pyplot as plt
