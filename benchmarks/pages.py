@@ -59,6 +59,8 @@ KERNELS = {  # rows of the table of kernels: what, beside what, and what is behi
     "SmolLM2-135M ÷ `transformers`": BEHIND["SmolLM2-135M a token"],
     "SmolLM2-135M, joined ÷ `transformers`": BEHIND["with weights joined beforehand"],
     "64 tokens, eight bits ÷ float32": BEHIND["with weights in eight bits"],
+    "SmolLM2-135M a token, eight bits ÷ float32": (
+        "quantised", "to_float32", {"program": "a token of SmolLM2, eight bits, a tile at a time"}),
     "our PyTorch block ÷ PyTorch's": BEHIND["our PyTorch block"],
     "checks of signatures ÷ a training step": ("checks", "to_step", {"name": "signatures and lines"}),
     "a product 512 wide ÷ the roof": ("roofline", "to_roof", {"name": "product, 512 wide"}),

@@ -81,6 +81,7 @@ def test_a_submission_is_graded_and_timed():
 
 @pytest.mark.parametrize(("name", "right", "wrong"), [
     ("decode", "decode_forward(ids[:, -1:], params", "decode_forward(ids[:, :1], params"),
+    ("quantised", "Quantised(self.rows.q[ids],", "Quantised(self.rows.q[ids - 1],"),
     ("flash", "return flash_attention_backward(dO, cache)[0] if", "return flash_attention_backward(O, cache)[0] if"),
 ])
 def test_what_is_compared_computes_the_same(name, right, wrong, tmp_path):
