@@ -7,6 +7,8 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from unittest import mock
+from urllib.parse import quote
 
 import axe_playwright_python
 import pytest
@@ -61,11 +63,32 @@ def serve(folder: Path):
         server.server_close()
 
 
+# Playwright tells a Firefox at each new context that no colour scheme is asked for; one that does not know the command
+# (ESR 153) is none the worse, so its refusal counts for nothing. The driver has no setting for that.
+LENIENT = """
+import Module from "node:module";
+const compile = Module.prototype._compile;
+globalThis.unlessUnknown = (session, ...words) => session.send(...words).catch((error) => {
+    if (!/unknown command/.test(error.message)) throw error;
+});
+Module.prototype._compile = function (text, ...rest) {
+    return compile.call(this, text.replaceAll(/(this\\.[\\w.]+)\\.send\\((?="emulation\\.setMediaFeaturesOverride")/g,
+                                              "unlessUnknown($1, "), ...rest);
+};
+"""
+
+
+def lenient(kind: str):
+    """The environment in which Playwright's driver is started for this browser."""
+    options = f"{os.environ.get('NODE_OPTIONS', '')} --import=data:text/javascript,{quote(LENIENT)}"
+    return mock.patch.dict(os.environ, {"NODE_OPTIONS": options.strip()} if kind == "firefox" else {})
+
+
 @contextlib.contextmanager
 def browser(kind: str = os.environ.get("BOOK_BROWSER", "chromium")):
     """Chromium, or Firefox as Mozilla ships it, without a network: whatever is not on 127.0.0.1 goes to a proxy that is
     not there."""
-    with sync_playwright() as playwright:
+    with lenient(kind), sync_playwright() as playwright:
         nowhere = {"server": "http://127.0.0.1:9", "bypass": "127.0.0.1"}
         if kind == "firefox":
             opened = playwright.firefox.launch(executable_path=installed(kind), channel="moz-firefox", proxy=nowhere,
@@ -86,9 +109,19 @@ def visitor(chrome, site: str, width: int = 1280, scheme: str = "light"):
     if chrome.browser_type.name == "firefox":  # is not told so by WebDriver: a setting, and the theme's own choice
         looks = dict.fromkeys(looks, "null")
     context = chrome.new_context(viewport={"width": width, "height": 900}, **looks)
-    if "null" in looks.values():
-        context.add_init_script(f"try {{ localStorage.setItem('mode', '{scheme}') }} catch {{ /* no page */ }}")
     page = context.new_page()
+    if "null" in looks.values():
+        def emulate_media(color_scheme, **more):
+            chosen = f"try {{ localStorage.setItem('mode', '{color_scheme}') }} catch {{ /* no page */ }}"
+            context.add_init_script(chosen)
+            page.evaluate(f"{chosen} Object.assign(document.documentElement.dataset, "
+                          f"{{mode: '{color_scheme}', theme: '{color_scheme}'}})")
+            if more:
+                real(**more)
+
+        real, page.emulate_media = page.emulate_media, emulate_media
+        page.emulate_media(scheme)
+    page.set_default_timeout(90_000)  # Firefox takes long for a page of a thousand formulas on a machine that is busy
     page.found = []
     inside = (site + "/", "data:", "blob:")
     page.on("request", lambda r: r.url.startswith(inside) or page.found.append(f"asks for {r.url}"))
@@ -105,6 +138,14 @@ def visit(page: Page, url: str) -> None:
     """Open a page and wait until it is loaded."""
     page.found.clear()
     page.goto(url, wait_until="load")
+
+
+def answer_with(page: Page, name: str, old: str, new: str) -> None:
+    """From now on the page gets a wrong version of a file of the book's own: with one piece of it replaced."""
+    text = (HTML / "_static" / name).read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
+    kind = {"js": "text/javascript", "css": "text/css"}[name.rpartition(".")[2]]
+    page.route(f"**/_static/{name}*", lambda route: route.fulfill(body=text.replace(old, new), content_type=kind))
 
 
 def faults(page: Page) -> list[str]:

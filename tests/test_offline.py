@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import accessibility, browser, faults, installed, narrow, serve, unfolded, visit, visitor
+from browser import accessibility, answer_with, browser, faults, installed, narrow, serve, unfolded, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 from playwright.sync_api import expect
@@ -100,6 +100,83 @@ def test_each_kind_of_page_opens_in_each_variant(chrome, book, width, scheme):
             if found:
                 wrong[name] = found
     assert not wrong, told(wrong)
+
+
+# Nothing moves while a page comes in, and one sees how far one has read
+
+SHIFTS = """() => new Promise((done) => {
+    let sum = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((shift) => { sum += shift.value; })).observe(
+        {type: "layout-shift", buffered: true});
+    setTimeout(() => done(sum), 500);
+})"""
+
+
+def shifts(page, url) -> float:
+    visit(page, url)
+    return page.evaluate(SHIFTS)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_while_a_page_comes_in(chrome, book, width):
+    if chrome.browser_type.name == "firefox":
+        return  # does not measure it
+    names = [*KINDS, "start", "search.html?q=softmax"]
+    there = {name: f"book/{name}.html" if (HTML / "book" / f"{name}.html").is_file() else
+             name if "?" in name else f"{name}.html" for name in names}
+    with visitor(chrome, book, width) as page:
+        found = {name: shifts(page, f"{book}/{there[name]}") for name in names}
+        assert {name: shift for name, shift in found.items() if shift > .05} == {}
+        answer_with(page, "search.css", "min-height: 100vh", "min-height: 0")
+        assert shifts(page, f"{book}/search.html?q=softmax") > .05
+
+
+FIRST = """(selector) => [...document.querySelectorAll(selector)].map((e) => {
+    const {top, bottom} = e.getBoundingClientRect();
+    return {begins: top >= 0 && top < innerHeight - 20, whole: bottom <= innerHeight};
+})"""
+
+
+@pytest.mark.parametrize("width, height", [(1280, 900), (390, 844)])
+def test_the_first_screen_has_it_all(chrome, book, width, height):
+    """The sentence, both buttons and the picture, on a phone to its last line."""
+    with visitor(chrome, book, width) as page:
+        page.set_viewport_size({"width": width, "height": height})
+        visit(page, f"{book}/index.html")
+        found = page.evaluate(FIRST, ".front-words > p:first-of-type, .front-words .sd-btn, .sorter")
+        assert len(found) == 4 and all(one["begins"] and one["whole"] for one in found), found
+        lefts = page.evaluate("""() => ["h1", ".front-words > p", ".front-words .sd-btn", ".front-shown .sd-card"].map(
+            (name) => Math.round(document.querySelector(`.bd-article ${name}`).getBoundingClientRect().left))""")
+        assert max(lefts) - min(lefts) <= 1, lefts
+        page.add_style_tag(content=".front-first { margin-top: 20rem !important }")
+        assert not all(one["whole"] for one in page.evaluate(FIRST, ".sorter"))
+
+
+READ = "() => document.querySelector('.course-read')?.getBoundingClientRect().width / innerWidth"
+
+
+def follows(page, url) -> bool:
+    """Whether the line at the top is as long as what was read, halfway and at the end."""
+    visit(page, url)
+    found = []
+    for part in (.5, 1):
+        page.evaluate("(part) => scrollTo(0, part * (document.documentElement.scrollHeight - innerHeight))", part)
+        page.wait_for_timeout(200)
+        found.append(abs(page.evaluate(READ) - part) < .02)
+    return all(found)
+
+
+def test_the_line_of_how_far_one_has_read(chrome, book):
+    """Where the scroll itself does not draw it: with less motion, as here, and in browsers that cannot."""
+    with visitor(chrome, book) as page:
+        assert follows(page, f"{book}/book/04_attention.html")
+        answer_with(page, "course.js", '["scroll", "resize", "load"]', '["resize", "load"]')
+        assert not follows(page, f"{book}/book/04_attention.html")
+    if chrome.browser_type.name == "chromium":
+        page = chrome.new_page(reduced_motion="no-preference")
+        page.goto(f"{book}/book/04_attention.html")
+        assert page.locator(".course-read").count() == 0
+        page.close()
 
 
 def menu_opens(page) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import faults, narrow, serve, visit, visitor
+from browser import answer_with, faults, narrow, serve, visit, visitor
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 from rewritten import rewritten
@@ -304,11 +304,74 @@ def test_wrong_columns_are_noticed(old, new):
         longest_lines_are_counted(module)
 
 
+LADDERS = """() => [...document.querySelectorAll(".bd-article table.table:not(.stacked) :is(th, td)")].filter((cell) =>
+    cell.clientWidth && cell.textContent.trim().split(/\\s+/).length > 4
+    && cell.clientWidth < 9 * parseFloat(getComputedStyle(cell).fontSize)).length"""
+
+
+def test_no_cell_is_a_ladder_of_words(chrome, book):
+    with visitor(chrome, book, 390) as page:
+        found = {}
+        for name in ("start", "03_position", "11_train", "15_vision", "notation", "times"):
+            visit(page, f"{book}/book/{name}.html")
+            found[name] = page.evaluate(LADDERS)
+        assert found == dict.fromkeys(found, 0)
+        answer_with(page, "phone.js", " || ladder(table)", "")
+        visit(page, f"{book}/book/start.html")
+        assert page.evaluate(LADDERS) > 0
+
+
+# Whatever can be met, but links in running text, in a cell or in a line of code; around some of it is more to meet
+SMALL = """() => [...document.querySelectorAll("a[href], button, summary, input, select")].filter((e) => {
+    const place = (e.querySelector(":scope > .toctree-toggle") ?? e).getBoundingClientRect();
+    const text = e.matches("a:not(.sd-btn, .eq)") && e.parentElement.closest("p, td, dd");
+    if (!place.width || !e.checkVisibility({checkVisibilityCSS: true})) return false;
+    if (text || e.closest(".skip-link, pre")) return false;
+    const around = ["::before", "::after"].map((name) => getComputedStyle(e, name))
+        .map((s) => s.position === "absolute" ? parseFloat(s.height) : 0);
+    return Math.max(place.height, ...around.filter((height) => height)) < 43.9 && !e.matches("td a.eq");
+}).map((e) => `${e.tagName}.${e.getAttribute("class")}`)"""
+FINGERS = ("index", "book/04_attention", "book/exercises/ex04_attention", "book/notation", "book/api/around", "search",
+           "genindex")
+
+
 def test_what_a_finger_meets_is_large_enough(chrome, book):
-    context = chrome.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    """On each kind of page, 44 pixels; and in the drawer with the list of pages."""
+    context = chrome.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     with contextlib.closing(context):
         page = context.new_page()
-        page.goto(f"{book}/book/04_attention.html")
-        heights = page.evaluate("""() => [...document.querySelectorAll(".bh-box button, .bd-article details > summary")]
-            .filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().height)""")
-        assert len(heights) > 20 and min(heights) >= 44
+        found = {}
+        for name in FINGERS:
+            page.goto(f"{book}/{name}.html")
+            found[name] = page.evaluate(SMALL)
+            if name == "book/04_attention":
+                page.locator("button.primary-toggle:visible").click()
+                page.locator("#pst-primary-sidebar-modal li > a").first.wait_for()
+                found["drawer"] = page.evaluate(SMALL)
+                page.keyboard.press("Escape")
+                page.locator("button.secondary-toggle:visible").click()
+                page.locator("#pst-secondary-sidebar-modal li > a").first.wait_for()
+                found["contents"] = page.evaluate(SMALL)
+        assert found == dict.fromkeys(found, [])
+        for name, wrong in (("index", ".bd-header-article .btn { min-height: 0 !important }"),
+                            ("index", ".sorter-moments span { min-height: 0 !important }"),
+                            ("search", "form.bd-search input.form-control { min-height: 0 !important }"),
+                            ("book/04_attention", ".bd-article a.eq::after { content: none !important }"),
+                            ("book/04_attention", ".eq-stop::after { height: 20px !important }"),
+                            ("book/04_attention", "details > summary { all: unset !important }")):
+            page.goto(f"{book}/{name}.html")
+            page.add_style_tag(content=wrong)
+            assert page.evaluate(SMALL), wrong
+
+
+OUTPUT_GAPS = """() => Math.min(...[...document.querySelectorAll(".cell_output > .output + .output")].map((box) =>
+    box.getBoundingClientRect().top - box.previousElementSibling.getBoundingClientRect().bottom))"""
+
+
+def test_a_box_stands_apart_from_the_output_above(chrome, book):
+    with visitor(chrome, book) as page:
+        for name in ("04_attention", "08_mask", "11_train"):
+            visit(page, f"{book}/book/{name}.html")
+            assert 8 <= page.evaluate(OUTPUT_GAPS) < 40, name
+        page.add_style_tag(content=".cell_output > .output { margin-top: 0 !important }")
+        assert page.evaluate(OUTPUT_GAPS) <= 0

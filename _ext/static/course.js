@@ -13,6 +13,16 @@
       ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
     }
   });
+  // How far one has read, where the scroll cannot draw it by itself: see reading.css.
+  if (!CSS.supports("animation-timeline: scroll()") || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    const line = document.body.appendChild(document.createElement("div")), root = document.documentElement;
+    const read = () => {
+      line.style.transform = `scaleX(${root.scrollTop / Math.max(root.scrollHeight - root.clientHeight, 1)})`;
+    };
+    line.className = "course-read";
+    ["scroll", "resize", "load"].forEach((name) => window.addEventListener(name, read, {passive: true}));
+    read();
+  }
   window.addEventListener("load", () => {
     document.querySelectorAll(".bd-sidebar summary").forEach((arrow) => {  // the theme's arrows have no name
       arrow.setAttribute("aria-label", `Pages below ${arrow.closest("li").querySelector("a").textContent.trim()}`);

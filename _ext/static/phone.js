@@ -28,6 +28,7 @@
       }));
     }
   }
+  stack();  // before the page is seen
   window.addEventListener("load", () => stack());
   let timer;
   window.addEventListener("resize", () => {
