@@ -64,7 +64,7 @@ class Kernels(torch.autograd.Function):
         (*_, n, d_k), (*_, m, d_v), dO = Q.shape, V.shape, dO.contiguous()
         dQ, dK, dV = torch.zeros_like(Q), torch.zeros_like(K), torch.zeros_like(V)
         if L.numel():
-            D = (dO.float() * O.float()).sum(dim=-1)  # the inner product that a row of the softmax takes away
+            D = (dO.float() * O.float()).sum(dim=-1)  # (16.13)
             rows, keys = _tiles(d_k, d_v)
             sizes = (ctx.scale, n, m, d_k, d_v, rows, keys, *_widths(d_k, d_v), ctx.is_causal)
             keys_kernel[triton.cdiv(m, keys), ctx.heads](Q, K, V, dO, L, D, dK, dV, *sizes)
@@ -87,33 +87,42 @@ def tile(X, head, first, length, d, ROWS: tl.constexpr, WIDTH: tl.constexpr):
     """Rows first, first + 1, … of X[head], zero where there are none."""
     i, c = first + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     at = X + (head.to(tl.int64) * length + i)[:, None] * d + c[None, :]
-    return tl.load(at, mask=(i < length)[:, None] & (c < d)[None, :], other=0.0)
+    there = (i < length)[:, None] & (c < d)[None, :]
+    return tl.load(at, mask=there, other=0.0)
 
 
 @triton.jit
-def store(X, value, head, first, length, d, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+def store(
+    X, value, head, first, length, d, ROWS: tl.constexpr, WIDTH: tl.constexpr
+):
     """The inverse of `tile`."""
     i, c = first + tl.arange(0, ROWS), tl.arange(0, WIDTH)
     at = X + (head.to(tl.int64) * length + i)[:, None] * d + c[None, :]
-    tl.store(at, value.to(X.dtype.element_ty), mask=(i < length)[:, None] & (c < d)[None, :])
+    there = (i < length)[:, None] & (c < d)[None, :]
+    tl.store(at, value.to(X.dtype.element_ty), mask=there)
 
 
 @triton.jit
-def scores(q, k, first_query, first_key, m, scale, ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr):
-    """One tile of scale · Q Kᵀ, −∞ where there is no key or it is later than the query."""
+def scores(
+    q, k, first_query, first_key, m, scale,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr,
+):
+    """One tile of scale · Q Kᵀ, −∞ where no key is, or a later one."""
     i, j = first_query + tl.arange(0, ROWS), first_key + tl.arange(0, KEYS)
     seen = (j < m)[None, :]
     if CAUSAL:
         seen = seen & (j[None, :] <= i[:, None])
-    return tl.where(seen, scale * tl.dot(q, tl.trans(k), input_precision="ieee"), float("-inf"))
+    S = scale * tl.dot(q, tl.trans(k), input_precision="ieee")
+    return tl.where(seen, S, float("-inf"))
 
 
 @triton.jit
 def forward_kernel(
     Q, K, V, O, L, scale, n, m, d_k, d_v,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, WIDTH_V: tl.constexpr, CAUSAL: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr,
+    WIDTH_V: tl.constexpr, CAUSAL: tl.constexpr,
 ):
-    """One tile of queries reads its keys tile by tile: maximum, sum and weighted values so far."""
+    """One tile of queries reads its keys tile by tile, and holds (16.7)."""
     first, head = tl.program_id(0) * ROWS, tl.program_id(1)
     q = tile(Q, head, first, n, d_k, ROWS, WIDTH)
     top = tl.full((ROWS,), float("-inf"), tl.float32)
@@ -121,43 +130,57 @@ def forward_kernel(
     out = tl.zeros((ROWS, WIDTH_V), tl.float32)
     end = tl.minimum(first + ROWS, m) if CAUSAL else m
     for j in range(0, end, KEYS):
-        S = scores(q, tile(K, head, j, m, d_k, KEYS, WIDTH), first, j, m, scale, ROWS, KEYS, CAUSAL)
-        new = tl.maximum(top, tl.max(S, 1))  # each row has seen key 0, so this is finite
-        E, keep = tl.exp2((S - new[:, None]) * LOG2E), tl.exp2((top - new) * LOG2E)
+        S = scores(q, tile(K, head, j, m, d_k, KEYS, WIDTH), first, j, m,
+                   scale, ROWS, KEYS, CAUSAL)
+        new = tl.maximum(top, tl.max(S, 1))  # finite: every row sees key 0
+        E = tl.exp2((S - new[:, None]) * LOG2E)
+        keep = tl.exp2((top - new) * LOG2E)
         v = tile(V, head, j, m, d_v, KEYS, WIDTH_V)
-        total = keep * total + tl.sum(E, 1)
-        out = keep[:, None] * out + tl.dot(E.to(v.dtype), v, input_precision="ieee")
+        total = keep * total + tl.sum(E, 1)  # (16.8)
+        out = keep[:, None] * out + tl.dot(  # (16.8)
+            E.to(v.dtype), v, input_precision="ieee")
         top = new
     store(O, out / total[:, None], head, first, n, d_v, ROWS, WIDTH_V)
     i = first + tl.arange(0, ROWS)
-    tl.store(L + head.to(tl.int64) * n + i, top + tl.log2(total) * LN2, mask=i < n)
+    at = L + head.to(tl.int64) * n + i
+    tl.store(at, top + tl.log2(total) * LN2, mask=i < n)
 
 
 @triton.jit
 def row_values(L, D, head, first, n, ROWS: tl.constexpr):
-    """L and D of a tile of queries. Beyond the last all is zero, dO too, so that nothing comes of those rows."""
+    """L and D of a tile of queries. Beyond the last all is 0, dO too, so
+    that nothing comes of those rows."""
     i = first + tl.arange(0, ROWS)
     at = head.to(tl.int64) * n + i
-    return tl.load(L + at, mask=i < n, other=0.0), tl.load(D + at, mask=i < n, other=0.0)
+    lse = tl.load(L + at, mask=i < n, other=0.0)
+    return lse, tl.load(D + at, mask=i < n, other=0.0)
 
 
 @triton.jit
 def keys_kernel(
     Q, K, V, dO, L, D, dK, dV, scale, n, m, d_k, d_v,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, WIDTH_V: tl.constexpr, CAUSAL: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr,
+    WIDTH_V: tl.constexpr, CAUSAL: tl.constexpr,
 ):
-    """One tile of keys sums what all queries send it: dV = Aᵀ dO and dK = scale · dSᵀ Q."""
+    """One tile of keys sums what all queries send it, in dV and dK."""
     first, head = tl.program_id(0) * KEYS, tl.program_id(1)
-    k, v = tile(K, head, first, m, d_k, KEYS, WIDTH), tile(V, head, first, m, d_v, KEYS, WIDTH_V)
-    dk, dv = tl.zeros((KEYS, WIDTH), tl.float32), tl.zeros((KEYS, WIDTH_V), tl.float32)
-    start = first // ROWS * ROWS if CAUSAL else 0  # queries before the tile do not see it
+    k = tile(K, head, first, m, d_k, KEYS, WIDTH)
+    v = tile(V, head, first, m, d_v, KEYS, WIDTH_V)
+    dk = tl.zeros((KEYS, WIDTH), tl.float32)
+    dv = tl.zeros((KEYS, WIDTH_V), tl.float32)
+    start = first // ROWS * ROWS if CAUSAL else 0  # who sees this tile
     for i in range(start, n, ROWS):
-        q, g = tile(Q, head, i, n, d_k, ROWS, WIDTH), tile(dO, head, i, n, d_v, ROWS, WIDTH_V)
+        q = tile(Q, head, i, n, d_k, ROWS, WIDTH)
+        g = tile(dO, head, i, n, d_v, ROWS, WIDTH_V)
         lse, inner = row_values(L, D, head, i, n, ROWS)
-        A = tl.exp2((scores(q, k, i, first, m, scale, ROWS, KEYS, CAUSAL) - lse[:, None]) * LOG2E)
-        dv += tl.dot(tl.trans(A).to(g.dtype), g, input_precision="ieee")
-        dS = A * (tl.dot(g, tl.trans(v), input_precision="ieee") - inner[:, None])
-        dk += tl.dot(tl.trans(dS).to(q.dtype), q, input_precision="ieee")
+        S = scores(q, k, i, first, m, scale, ROWS, KEYS, CAUSAL)
+        A = tl.exp2((S - lse[:, None]) * LOG2E)  # (16.9)
+        dv += tl.dot(  # (16.10)
+            tl.trans(A).to(g.dtype), g, input_precision="ieee")
+        dS = A * (  # (16.12), with dA of (16.11)
+            tl.dot(g, tl.trans(v), input_precision="ieee") - inner[:, None])
+        dk += tl.dot(  # (16.14)
+            tl.trans(dS).to(q.dtype), q, input_precision="ieee")
     store(dK, scale * dk, head, first, m, d_k, KEYS, WIDTH)
     store(dV, dv, head, first, m, d_v, KEYS, WIDTH_V)
 
@@ -165,17 +188,22 @@ def keys_kernel(
 @triton.jit
 def queries_kernel(
     Q, K, V, dO, L, D, dQ, scale, n, m, d_k, d_v,
-    ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, WIDTH_V: tl.constexpr, CAUSAL: tl.constexpr,
+    ROWS: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr,
+    WIDTH_V: tl.constexpr, CAUSAL: tl.constexpr,
 ):
-    """One tile of queries sums what its keys send back: dQ = scale · dS K."""
+    """One tile of queries sums what its keys send back, in dQ."""
     first, head = tl.program_id(0) * ROWS, tl.program_id(1)
-    q, g = tile(Q, head, first, n, d_k, ROWS, WIDTH), tile(dO, head, first, n, d_v, ROWS, WIDTH_V)
+    q = tile(Q, head, first, n, d_k, ROWS, WIDTH)
+    g = tile(dO, head, first, n, d_v, ROWS, WIDTH_V)
     lse, inner = row_values(L, D, head, first, n, ROWS)
     dq = tl.zeros((ROWS, WIDTH), tl.float32)
     end = tl.minimum(first + ROWS, m) if CAUSAL else m
     for j in range(0, end, KEYS):
-        k, v = tile(K, head, j, m, d_k, KEYS, WIDTH), tile(V, head, j, m, d_v, KEYS, WIDTH_V)
-        A = tl.exp2((scores(q, k, first, j, m, scale, ROWS, KEYS, CAUSAL) - lse[:, None]) * LOG2E)
-        dS = A * (tl.dot(g, tl.trans(v), input_precision="ieee") - inner[:, None])
-        dq += tl.dot(dS.to(k.dtype), k, input_precision="ieee")
+        k = tile(K, head, j, m, d_k, KEYS, WIDTH)
+        v = tile(V, head, j, m, d_v, KEYS, WIDTH_V)
+        S = scores(q, k, first, j, m, scale, ROWS, KEYS, CAUSAL)
+        A = tl.exp2((S - lse[:, None]) * LOG2E)  # (16.9)
+        dS = A * (  # (16.12), with dA of (16.11)
+            tl.dot(g, tl.trans(v), input_precision="ieee") - inner[:, None])
+        dq += tl.dot(dS.to(k.dtype), k, input_precision="ieee")  # (16.14)
     store(dQ, scale * dq, head, first, n, d_k, ROWS, WIDTH)

@@ -66,21 +66,25 @@ def _block(V):
 
 @triton.jit
 def forward_kernel(Z, ids, each, lse, smoothing, V, BLOCK: tl.constexpr):
-    """One program a row: the running maximum and sum of the online softmax, and the sum of the logits."""
+    """One program a row: online softmax, (16.7), and the sum of logits."""
     row = tl.program_id(0).to(tl.int64)
-    top, total, plain = tl.full((1,), float("-inf"), tl.float32), tl.zeros((1,), tl.float32), tl.zeros((1,), tl.float32)
+    top = tl.full((1,), float("-inf"), tl.float32)
+    total, plain = tl.zeros((1,), tl.float32), tl.zeros((1,), tl.float32)
     for j in range(0, V, BLOCK):
         c = j + tl.arange(0, BLOCK)
-        z = tl.load(Z + row * V + c, mask=c < V, other=float("-inf")).to(tl.float32)
+        z = tl.load(Z + row * V + c, mask=c < V, other=float("-inf"))
+        z = z.to(tl.float32)
         new = tl.maximum(top, tl.max(z, 0))
-        safe = tl.where(new == float("-inf"), 0.0, new)  # a masked word may be −∞, and so may a whole block
-        total = total * tl.exp(top - safe) + tl.sum(tl.exp(z - safe), 0)
+        safe = tl.where(new == float("-inf"), 0.0, new)  # all may be −∞
+        total = total * tl.exp(top - safe) + tl.sum(
+            tl.exp(z - safe), 0)  # (16.8)
         plain += tl.sum(tl.where(c < V, z, 0.0), 0)
         top = new
     L = top + tl.log(total)
     target = tl.load(ids + row)
     inside = (target >= 0) & (target < V)
-    z = tl.load(Z + row * V + target, mask=inside, other=float("nan")).to(tl.float32)
+    z = tl.load(Z + row * V + target, mask=inside, other=float("nan"))
+    z = z.to(tl.float32)
     q = L - (1 - smoothing) * z
     if smoothing > 0:  # 0 · (−∞) would be NaN
         q -= smoothing * plain / V
@@ -92,8 +96,10 @@ def forward_kernel(Z, ids, each, lse, smoothing, V, BLOCK: tl.constexpr):
 @triton.jit
 def backward_kernel(Z, ids, lse, d, dZ, smoothing, V, BLOCK: tl.constexpr):
     """One program a row and a block of words: dz = d (softmax(z) − q)."""
-    row, c = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    z = tl.load(Z + row * V + c, mask=c < V, other=float("-inf")).to(tl.float32)
+    row = tl.program_id(0).to(tl.int64)
+    c = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    z = tl.load(Z + row * V + c, mask=c < V, other=float("-inf"))
+    z = z.to(tl.float32)
     q = tl.where(c == tl.load(ids + row), 1 - smoothing, 0.0) + smoothing / V
     g = tl.load(d + row) * (tl.exp(z - tl.load(lse + row)) - q)
     tl.store(dZ + row * V + c, g.to(dZ.dtype.element_ty), mask=c < V)

@@ -59,7 +59,10 @@ class Rows(torch.autograd.Function):
 
 
 @triton.jit
-def forward_kernel(X, gamma, beta, Y, mean, inverse, eps, d, WIDTH: tl.constexpr, CENTRED: tl.constexpr):
+def forward_kernel(
+    X, gamma, beta, Y, mean, inverse, eps, d,
+    WIDTH: tl.constexpr, CENTRED: tl.constexpr,
+):
     """One program a row."""
     row, c = tl.program_id(0).to(tl.int64), tl.arange(0, WIDTH)
     x = tl.load(X + row * d + c, mask=c < d, other=0.0).to(tl.float32)
@@ -76,21 +79,26 @@ def forward_kernel(X, gamma, beta, Y, mean, inverse, eps, d, WIDTH: tl.constexpr
 
 @triton.jit
 def backward_kernel(
-    X, gamma, mean, inverse, dY, dX, dgamma, dbeta, rows, d, WIDTH: tl.constexpr, CENTRED: tl.constexpr
+    X, gamma, mean, inverse, dY, dX, dgamma, dbeta, rows, d,
+    WIDTH: tl.constexpr, CENTRED: tl.constexpr,
 ):
-    """Each program takes every so-manieth row: dX at once, dγ and dβ summed over its rows."""
+    """Each program takes every so-manieth row: dX at once, dγ and dβ summed
+    over its rows."""
     c = tl.arange(0, WIDTH)
     g = tl.load(gamma + c, mask=c < d, other=0.0).to(tl.float32)
-    sum_gamma, sum_beta = tl.zeros((WIDTH,), tl.float32), tl.zeros((WIDTH,), tl.float32)
+    sum_gamma = tl.zeros((WIDTH,), tl.float32)
+    sum_beta = tl.zeros((WIDTH,), tl.float32)
     for i in range(tl.program_id(0), rows, tl.num_programs(0)):
         at = tl.cast(i, tl.int64) * d + c
         r = tl.load(inverse + i)
-        x = tl.where(c < d, (tl.load(X + at, mask=c < d, other=0.0).to(tl.float32) - tl.load(mean + i)) * r, 0.0)
+        x = tl.load(X + at, mask=c < d, other=0.0).to(tl.float32)
+        x = tl.where(c < d, (x - tl.load(mean + i)) * r, 0.0)
         dy = tl.load(dY + at, mask=c < d, other=0.0).to(tl.float32)
         sum_gamma += dy * x
         sum_beta += dy
         dx = dy * g
-        dx = dx - x * (tl.sum(dx * x, 0) / d) - (tl.sum(dx, 0) / d if CENTRED else 0.0)
+        dx = dx - x * (tl.sum(dx * x, 0) / d) \
+            - (tl.sum(dx, 0) / d if CENTRED else 0.0)  # (6.14)
         tl.store(dX + at, (r * dx).to(dX.dtype.element_ty), mask=c < d)
     tl.store(dgamma + tl.program_id(0) * d + c, sum_gamma, mask=c < d)
     tl.store(dbeta + tl.program_id(0) * d + c, sum_beta, mask=c < d)
