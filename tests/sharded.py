@@ -1,10 +1,13 @@
-"""One process of two under torchrun: runs whose parameters are cut over both, and one that goes on after a death.
+"""One process of two under torchrun: runs whose parameters are cut over both, and runs that go on after a death.
 
-`processes.two_processes(this file, FOLDER)`, twice: the first time the second process kills itself at step 4.
+`processes.two_processes(this file, FOLDER, restarts=2)`: the second process kills itself twice, in step 4 of a run with
+parameters whole in each and in step 4 of one with parameters cut, and torchrun starts both processes again.
 FOLDER/N.py.txt are versions of byhand.pt.train, each of which trains for some steps, stops, and goes on; what the first
-process found is written to FOLDER/N.json.
+process found is written to FOLDER/N.json, and of the two that were killed to FOLDER/killed.json. At last the processes
+run the command `train.main` of FOLDER/flags.json.
 """
 
+import dataclasses
 import faulthandler
 import json
 import os
@@ -18,6 +21,7 @@ import torch
 import torch.distributed as dist
 from byhand import tree
 from byhand.config import ModelConfig
+from byhand.pt._processes import meet
 from byhand.pt.loss import cross_entropy
 from byhand.pt.model import Decoder
 
@@ -33,52 +37,73 @@ def loss_fn(net, ids):
     return cross_entropy(net(ids[:, :-1]), ids[:, 1:]), ids[:, 1:].numel()
 
 
-def run(train, folder, steps, batch_at=batch_at, **options):
-    net = Decoder(CONFIG, np.random.default_rng(0))
-    net.recompute = options.pop("recompute", False)
-    found = train(
-        net, batch_at, loss_fn, steps, lambda step: 0.02, max_norm=0.5, folder=folder, save_every=2, **options)
-    return net, found
+def evaluate(net):
+    """The higher the better it has learned, so the best parameters are early ones."""
+    return -loss_fn(net, batch_at(0)[0])[0]
+
+
+def run(train, folder, steps, batch_at=batch_at, p=0.0, recompute=False, **options):
+    """The module and what `train` found, with the steps that it asked a batch for."""
+    net, asked = Decoder(dataclasses.replace(CONFIG, p=p), np.random.default_rng(0)), []
+    net.recompute = recompute
+
+    def noted(step):
+        asked.append(step)
+        return batch_at(step)
+
+    found = train(net, noted, loss_fn, steps, lambda step: 0.02, max_norm=0.5, folder=folder, save_every=2,
+                  evaluate=evaluate, evaluate_every=1, **options)
+    return net, found, asked
 
 
 def numbers(found):
-    flat = np.concatenate([x.ravel() for x in tree.flatten(found.params).values()])
-    moments = np.concatenate([x.ravel() for x in tree.flatten(found.state["v"]).values()])
-    return {"params": flat.tolist(), "moments": moments.tolist(), "norm": found.history["norm"].tolist(),
-            "loss": found.history["loss"].tolist()}
+    trees = {"params": found.params, "best": found.best, "m": found.state["m"], "v": found.state["v"]}
+    flat = {name: np.concatenate([x.ravel() for _, x in sorted(tree.flatten(t).items())]) for name, t in trees.items()}
+    return {name: x.tolist() for name, x in (flat | found.history).items()}
 
 
 def main(folder):
     faulthandler.dump_traceback_later(float(os.environ["LIMIT"]), exit=True)  # as tests/processes.py says
-    dist.init_process_group("gloo")
+    meet("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
 
     def share(step):
         return batch_at(step, rank, world)
 
-    def dies(step):
-        if step == 4 and rank == 1 and not (folder / "second").exists():
-            (folder / "second").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return share(step)
+    def dies_once(name):
+        def batches(step):
+            if rank == 1:
+                with (folder / f"{name}.steps").open("a") as file:
+                    print(step, file=file)
+                if step == 4 and not (folder / f"{name}.died").exists():
+                    (folder / f"{name}.died").touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return share(step)
+        return batches
 
     from byhand.pt import train as right
 
-    died = numbers(run(right.train, folder / "died", 5, dies)[1])
+    killed = {}
+    for name, shard in (("whole", False), ("cut", True)):
+        for key, place, batches in ((name, folder / name, dies_once(name)), (f"{name} in peace", None, share)):
+            killed[key] = numbers(run(right.train, place, 5, batches, p=0.1, shard=shard)[1])
+    if rank == 0:
+        (folder / "killed.json").write_text(json.dumps(killed))
     for path in sorted(folder.glob("*.py.txt")):
         module = ModuleType("byhand.pt.train")
         exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), vars(module))
         try:
             run(module.train, folder / path.stem, 3, share, shard=True)
-            net, found = run(module.train, folder / path.stem, 5, share, shard=True, recompute=True)
+            net, found, asked = run(module.train, folder / path.stem, 5, share, shard=True, recompute=True)
             held = sum(p.to_local().numel() if hasattr(p, "to_local") else p.numel() for p in net.parameters())
-            result = numbers(found) | {"held": held}
+            result = numbers(found) | {"held": held, "asked": asked}
         except (RuntimeError, ValueError, TypeError) as error:  # a wrong version may be refused by torch
             result = {"error": f"{type(error).__name__}: {error}"}
         if rank == 0:
-            (folder / f"{path.stem}.json").write_text(json.dumps(result | {"died": died}))
+            (folder / f"{path.stem}.json").write_text(json.dumps(result))
         dist.barrier()
     dist.destroy_process_group()
+    right.main(json.loads((folder / "flags.json").read_text()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Chapter 16: many processes: parameters whole in each (DistributedDataParallel), or each with its share (FSDP2)."""
+"""Runs: many processes: parameters whole in each (DistributedDataParallel), or each with its share (FSDP2)."""
 
+import os
 from contextlib import contextmanager
 
 import torch
@@ -15,6 +16,22 @@ PARALLEL = (DistributedDataParallel, FSDPModule)
 def many() -> bool:
     """Whether this process trains together with others, as torchrun starts them."""
     return dist.is_available() and dist.is_initialized()
+
+
+def meet(backend: str) -> None:
+    """The processes that torchrun started find each other, after a restart too.
+
+    The table in which each writes its address is torchrun's, outlives a restart, and has the addresses of the dead: who
+    reads one of them is refused. So the living write under another name. On several machines each torchrun counts its
+    own restarts; there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 gives each start a table of its own.
+    """
+    start, machines = (os.environ.get(name) for name in ("TORCHELASTIC_RESTART_COUNT", "GROUP_WORLD_SIZE"))
+    if start in (None, "0") or machines != "1":
+        dist.init_process_group(backend)
+    else:
+        store, rank, world = next(dist.rendezvous("env://"))
+        dist.init_process_group(
+            backend, store=dist.PrefixStore(f"start {start}", store), rank=rank, world_size=world)
 
 
 def cut(module, place, parallel, compile):
@@ -41,6 +58,20 @@ def apart(module):
             yield
         finally:
             module.set_requires_gradient_sync(True)
+
+
+@contextmanager
+def cut_after(module):
+    """A forward that no backward follows, then each process with its share again.
+
+    FSDP2 leaves the root's parameters whole after a forward, since a backward would need them next. Until it has cut
+    them, the module has other parameters than its optimiser, and what is saved would lack their moments.
+    """
+    try:
+        yield
+    finally:
+        for part in [m for m in module.modules() if isinstance(m, FSDPModule)]:
+            part.reshard()
 
 
 def of_the_first(step: int | None, place: torch.device) -> int | None:

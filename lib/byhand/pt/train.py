@@ -28,7 +28,7 @@ from byhand.io.interrupts import InterruptsHeld
 from byhand.io.job import read_job, write_summary
 from byhand.io.run import History, Progress, Run, RunFolder, settings
 from byhand.np.optim import EXEMPT, Betas, warmup_cosine
-from byhand.pt._processes import PARALLEL, apart, cut, laid_out_as, many, of_the_first, share, whole
+from byhand.pt._processes import PARALLEL, apart, cut, cut_after, laid_out_as, many, meet, of_the_first, share, whole
 from byhand.pt.loss import bits, cross_entropy
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw, load_optimizer_state, optimizer_state, set_lr
@@ -171,7 +171,7 @@ def train(
 def _evaluation(learner, evaluate, autocast, step):
     """A number in eval mode, without gradients. With many processes that of the first: all must stop at one step."""
     learner.eval()
-    with torch.no_grad(), _autocast(learner, autocast):
+    with torch.no_grad(), cut_after(learner), _autocast(learner, autocast):
         score = number_from("train", f"evaluation after step {step}", evaluate())
     learner.train()
     if isinstance(learner, PARALLEL):
@@ -204,7 +204,7 @@ def main(arguments: list[str] | None = None) -> Run:
     if launched := "LOCAL_RANK" in os.environ:  # set by torchrun
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        meet("nccl" if torch.cuda.is_available() else "gloo")
     rank, world = (dist.get_rank(), dist.get_world_size()) if launched else (0, 1)
     text = a.text.read_text(encoding="utf-8")
     letters, ids = np.unique(list(text), return_inverse=True)
