@@ -111,7 +111,7 @@ def visitor(chrome, site: str, width: int = 1280, scheme: str = "light"):
     context = chrome.new_context(viewport={"width": width, "height": 900}, **looks)
     page = context.new_page()
     if "null" in looks.values():
-        def emulate_media(color_scheme, **more):
+        def emulate_media(color_scheme=scheme, **more):
             chosen = f"try {{ localStorage.setItem('mode', '{color_scheme}') }} catch {{ /* no page */ }}"
             context.add_init_script(chosen)
             page.evaluate(f"{chosen} Object.assign(document.documentElement.dataset, "
