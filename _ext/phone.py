@@ -22,17 +22,22 @@ def columns(body):
 
 
 def scripts(app, pagename, templatename, context, doctree):
-    """The scripts of a page with formulas or tables; how wide its code is."""
+    """The scripts of a page with formulas or tables."""
     body = context.get("body") or ""
     if re.search(r'class="[^"]*\bmath\b', body):
         app.builder.add_js_file("formulas.js", defer="defer", priority=495)
     if 'class="pst-scrollable' in body or '<table class="table' in body:
         app.builder.add_js_file("phone.js", defer="defer")
-    if not pagename.startswith("_modules/") and body:  # whole files of source, which scroll
-        context["body"] = columns(body)
+
+
+def measure(app, pagename, templatename, context, doctree):
+    """How wide the code of a page is; not of a whole file of source, which scrolls."""
+    if "body" in context and not pagename.startswith("_modules/"):
+        context["body"] = columns(context["body"])
 
 
 def setup(app):
     app.add_css_file("phone.css")
-    app.connect("html-page-context", scripts, priority=800)  # after the links in code
+    app.connect("html-page-context", scripts)
+    app.connect("html-page-context", measure, priority=800)  # after equations.py, which makes links in code
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
