@@ -188,7 +188,8 @@ def link_code(app, pagename, templatename, context, doctree):
         text = MENTION.sub(lambda mention: number(mention) if mention[1] in book else mention[0], output[2])
         return output[1] + text + output[3]
 
-    context["body"] = body = PRINTED.sub(printed, CODE.sub(block, body))
+    body = CODE.sub(block, body)
+    context["body"] = body = body if pagename in NOTES else PRINTED.sub(printed, body)
     if re.search(r'class="eq[ "]', body) or re.search(r'<(?:div|span)[^>]* id="eq-\d', body):
         app.builder.add_js_file("equations.js", defer="defer")
     if '<span class="eq-line"' in body:

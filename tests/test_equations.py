@@ -170,10 +170,10 @@ def comments_of_code_are_links(module):
         "book/04_attention: no formula has the number (4.99), in code"]
 
 
-def printed(module, text, kind="output stream highlight-myst-ansi notranslate"):
+def printed(module, text, kind="output stream highlight-myst-ansi notranslate", docname="book/04_attention"):
     opening, ending = f'<div class="{kind}"><div class="highlight"><pre><span></span>', "</pre></div></div>"
     page, context = app(), {"body": opening + text + ending}
-    module.link_code(page, "book/04_attention", "page.html", context, None)
+    module.link_code(page, docname, "page.html", context, None)
     assert context["body"].startswith(opening) and context["body"].endswith(ending)
     return context["body"].removeprefix(opening).removesuffix(ending), page.builder.scripts
 
@@ -184,6 +184,7 @@ def printed_numbers_are_links(module):
         found = printed(module, "x\n  (4.1)  dX  holds\n  (5.4)  dY", f"output {kind} highlight-myst-ansi notranslate")
         assert found == (f"x\n  {LINK}  dX  holds\n  {there}  dY", ["equations.js"])
     assert printed(module, "(2.5), f(4.1, 2), (4.99), 4.1")[0] == "(2.5), f(4.1, 2), (4.99), 4.1"  # values
+    assert printed(module, "(4.1) of a note", docname="book/errata")[0] == "(4.1) of a note"
     assert printed(module, "x = f(4.1)", "highlight-ipython3 notranslate")[0] == "x = f(4.1)"
     assert module.warned == []
 
@@ -224,8 +225,8 @@ WRONG = [
     ("pages are kept", pages_are_forgotten_and_joined, 'e["page"] != docname}', "True}"),
     ("any code is linked", comments_of_code_are_links, "(c1|sd)", r"(\w*)"),
     ("lines are not marked", comments_of_code_are_links, "if tags and not", "if not tags and not"),
-    ("what is printed is plain", printed_numbers_are_links, "PRINTED.sub(printed, CODE.sub(block, body))",
-     "CODE.sub(block, body)"),
+    ("what is printed is plain", printed_numbers_are_links, "PRINTED.sub(printed, body)", "body"),
+    ("numbers of notes are ours in print", printed_numbers_are_links, "body if pagename in NOTES else ", ""),
     ("only what print prints is linked", printed_numbers_are_links, '"output [^"]*high', '"output stream high'),
     ("code is taken for output", printed_numbers_are_links, '<div class="output [^"]*highlight-myst-ansi[^"]*">',
      '<div class="[^"]*">'),
