@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-from browser import built_book, narrow, serve, visit, visitor
+from browser import built_book, must_tap, narrow, serve, visit, visitor
 from docutils import nodes
 from docutils.utils import new_document
 from maths import drawn_by, signs
@@ -526,6 +526,7 @@ def test_on_one_page_and_back(chrome, site):
 
 @pytest.mark.browser
 def test_a_tap_shows_the_card_and_a_second_follows(chrome, site):
+    must_tap(chrome)
     context = chrome.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     with contextlib.closing(context):
         page = context.new_page()

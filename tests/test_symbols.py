@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from browser import built_book, serve, visit, visitor
+from browser import built_book, must_tap, serve, visit, visitor
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = (ROOT / "_ext" / "static" / "symbols.js").read_text(encoding="utf-8")
@@ -102,6 +102,7 @@ def test_a_symbol_and_a_name_light_each_other(chrome, site, width):
 
 @pytest.mark.browser
 def test_a_tap_lights_and_another_ends_it(chrome, site):
+    must_tap(chrome)
     context = chrome.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     try:
         page = context.new_page()
