@@ -328,7 +328,7 @@ SMALL = """() => [...document.querySelectorAll("a[href], button, summary, input,
     if (!place.width || !e.checkVisibility({checkVisibilityCSS: true})) return false;
     if (text || e.closest(".skip-link, pre")) return false;
     const around = ["::before", "::after"].map((name) => getComputedStyle(e, name))
-        .map((s) => s.position === "absolute" ? parseFloat(s.height) : 0);
+        .map((s) => s.position === "absolute" && s.content !== "none" ? parseFloat(s.height) : 0);
     return Math.max(place.height, ...around.filter((height) => height)) < 43.9 && !e.matches("td a.eq");
 }).map((e) => `${e.tagName}.${e.getAttribute("class")}`)"""
 FINGERS = ("index", "book/04_attention", "book/exercises/ex04_attention", "book/notation", "book/api/around", "search",
