@@ -102,7 +102,7 @@ def main(folder):
         if rank == 0:
             (folder / f"{path.stem}.json").write_text(json.dumps(result))
         dist.barrier()
-    dist.destroy_process_group()
+    right.meet = lambda backend: None  # they have met
     right.main(json.loads((folder / "flags.json").read_text()))
 
 
