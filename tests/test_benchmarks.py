@@ -277,7 +277,7 @@ def of_chapter_16():
     import numpy as np
 
     cells = json.loads((FOLDER.parent / "book" / "16_flash.ipynb").read_text(encoding="utf-8"))["cells"]
-    names, wanted = {"np": np, "math": math}, ("class Counted(np.ndarray)", "def by_queries(")
+    names, wanted = {"np": np, "math": math, "sys": sys}, ("class Counted(np.ndarray)", "def by_queries(")
     for words in wanted:
         text, = ("".join(c["source"]) for c in cells if words in "".join(c["source"]))
         exec(text, names)
