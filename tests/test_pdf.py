@@ -99,7 +99,7 @@ WRAPPED = """() => [...document.querySelectorAll("div.highlight pre")].filter((p
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("column", "fits"), [(make_pdf.COLUMN, True), (560, False)])
+@pytest.mark.parametrize(("column", "fits"), [(make_pdf.COLUMN, True), (600, False)])
 def test_code_is_printed_with_its_own_lines(tmp_path, monkeypatch, column, fits):
     monkeypatch.setattr(make_pdf, "COLUMN", column)
     with serve(built_book("book/09_block.html")) as site, browser() as chrome:
