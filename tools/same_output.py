@@ -20,7 +20,7 @@ from PIL import Image
 
 TAG, ROUNDING = "tolerance:", "rounding:"
 PNG, SVG = "image/png", "image/svg+xml"
-NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?(?![\w.])")
+NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?(?!\w|\.\w)")
 NUMBER_OR_ZERO = re.compile(rf"{NUMBER.pattern}|(?<![\w.])0(?![\w.])")
 
 # In an SVG: how a path runs, and each number, colour, name and pixel.

@@ -297,7 +297,10 @@ WRONG = [
       "                _hide(E, 0, cache, head, rows, cols)\n", ""),
     M("np.flash.flash_attention_forward", "slope twin invariant", "maximum missing in the log-sum-exp",
       "_finite(m_q) / UNIT + np.log(l)", "np.log(l)"),
-    M("np.flash.flash_attention_forward", "slope twin invariant", "log-sum-exp in the unit of the scores",
+    M("np.flash.flash_attention_forward", "slope twin invariant", "log-sum-exp by the logarithm to base 2",
+      "_finite(m_q) / UNIT + np.log(l)", "_finite(m_q) / UNIT + np.log2(l)"),
+    # Where the processor's base is e the unit is 1: only the invariant runs both bases on every machine.
+    M("np.flash.flash_attention_forward", "invariant", "log-sum-exp in the unit of the scores",
       "_finite(m_q) / UNIT + np.log(l)", "_finite(m_q) + np.log(l)"),
     M("np.flash.flash_attention_backward", "slope twin invariant", "D from dO alone",
       "            D = np.vecdot(g, O[head][rows])\n", "            D = g.sum(axis=-1)\n"),
