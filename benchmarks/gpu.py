@@ -1,9 +1,9 @@
-"""A 124 M-parameter training step, decoding and an attention sweep on one GPU, recorded as data of the book.
+"""A 124 M-parameter training step, decoding and an attention sweep on one GPU: three records, each kept as it comes.
 
-    PYTHONPATH=lib python benchmarks/gpu.py [--out book/data] [--commit HASH] [--batch 32]
+    PYTHONPATH=lib python benchmarks/gpu.py [--out benchmarks/results] [--commit HASH] [--batch 32]
 
 Needs torch, NumPy and jaxtyping, nothing else. Without a GPU it says so and ends; `--smoke` runs tiny shapes on the
-CPU and prints what it would write. FLOPs a token of training: 6 N + 12 L H Q T, with N parameters apart from the
+CPU and prints what it would write. A mode that ends with an error is named at the end and costs no other its figures. FLOPs a token of training: 6 N + 12 L H Q T, with N parameters apart from the
 positions, L layers, H heads of width Q and context T; `causal` counts half of the second term, for a kernel that skips
 what the mask hides. Beside ours, steps of a plain educational GPT and of torch.nn's own layers at the same sizes.
 Utilisation is that times tokens a second, over the bf16 matrix product measured in the same run.
@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -206,7 +207,7 @@ def facts(args, device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="tiny shapes on the CPU, nothing written")
-    parser.add_argument("--out", type=Path, default=ROOT / "book" / "data", help="folder of the records")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the records")
     parser.add_argument("--commit", help="of the sources, where git cannot say it")
     parser.add_argument("--batch", type=int, default=32, help="sequences of 1,024 words in a step")
     parser.add_argument("--steps", type=int, default=30, help="timed ones")
@@ -216,35 +217,47 @@ def main():
     device = "cpu" if args.smoke else "cuda"
     torch.set_float32_matmul_precision("high")
     config, batch, steps = (SMALL, 2, 2) if args.smoke else (GPT2, args.batch, args.steps)
-    limits = [ceiling(device, 64 if args.smoke else 8192, 2 if args.smoke else 30)]
-    backend = "eager" if args.smoke else "inductor"
+    side, times, failed = (64, 2, []) if args.smoke else (8192, 30, [])
+    about, limits = facts(args, device), [ceiling(device, side, times)]
+    shape = {name: x for name, x in vars(config).items() if name in ("vocab", "d", "heads", "layers", "n_max")}
     flops, runs = flops_per_token(config, config.n_max), []
     for mode in MODES:
         if MODES[mode][3] == "triton" and device != "cuda":
             continue  # the interpreter has no bf16
-        runs.append(train(device, config, batch, mode, steps, 1 if args.smoke else 10, backend))
-        print(f"{mode:>31}: {runs[-1]['tokens_per_second']:,.0f} tokens/s", flush=True)
-    rows = sweep(device, *(((16, 32), 32, 2, 8, 2) if args.smoke else
-                           ((512, 1024, 2048, 4096, 8192, 16384), 16384, 12, 64, 20)))
-    words = decoding(device, config, (1, 2) if args.smoke else (1, 32), config.n_max // 2 if args.smoke else 256)
-    limits.append(ceiling(device, limits[0]["n"], 2 if args.smoke else 30))  # before and after: clocks move
+        try:
+            runs.append(train(device, config, batch, mode, steps, 1 if args.smoke else 10,
+                              "eager" if args.smoke else "inductor"))
+        except Exception:  # whatever it is, the other modes have their figures
+            traceback.print_exc()
+            failed.append(mode)
+        else:
+            print(f"{mode:>31}: {runs[-1]['tokens_per_second']:,.0f} tokens/s", flush=True)
+    limits.append(ceiling(device, side, times))  # before and after: clocks move
     top = max(limit["flops"] for limit in limits)
     for run in runs:
         run["utilisation"] = {how: flops[how] * run["tokens_per_second"] / top for how in ("full", "causal")}
-    about = facts(args, device) | {"ceiling": limits}
-    shape = {name: x for name, x in vars(config).items() if name in ("vocab", "d", "heads", "layers", "n_max")}
-    records = {"gpu_train": about | {"config": shape, "flops_per_token": flops, "runs": runs},
-               "gpu_attention": about | {"causal": True, "dtype": "bf16", "rows": rows},
-               "gpu_decode": about | {"config": shape, "dtype": "bf16", "rows": words}}
+    about |= {"ceiling": limits}
+    keep(args, "gpu_train", about | {"config": shape, "flops_per_token": flops, "runs": runs})
+    rows = sweep(device, *(((16, 32), 32, 2, 8, 2) if args.smoke else
+                           ((512, 1024, 2048, 4096, 8192, 16384), 16384, 12, 64, 20)))
+    keep(args, "gpu_attention", about | {"causal": True, "dtype": "bf16", "rows": rows})
+    words = decoding(device, config, (1, 2) if args.smoke else (1, 32), config.n_max // 2 if args.smoke else 256)
+    keep(args, "gpu_decode", about | {"config": shape, "dtype": "bf16", "rows": words})
     report(about, flops, runs, rows, words, top)
-    for name, content in records.items():
-        text = json.dumps({"benchmark": name} | content, indent=1)
-        if args.smoke:
-            print(json.dumps(json.loads(text)))
-        else:
-            args.out.mkdir(parents=True, exist_ok=True)
-            (args.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-            print(f"Written to {args.out / name}.json")
+    if failed:
+        sys.exit(f"gpu: {', '.join(failed)} ended with an error")
+
+
+def keep(args, name, content):
+    """One record, in its file or, of tiny shapes, on the screen."""
+    text = json.dumps({"benchmark": name} | content, indent=1)
+    if args.smoke:
+        return print(json.dumps(json.loads(text)))
+    args.out.mkdir(parents=True, exist_ok=True)
+    path = args.out / f"{name}.json"
+    (new := path.with_suffix(".new")).write_text(text + "\n", encoding="utf-8")
+    new.replace(path)
+    print(f"Written to {path}", flush=True)
 
 
 def report(about, flops, runs, rows, words, top):
