@@ -3,10 +3,12 @@
     PYTHONPATH=lib python benchmarks/gpu.py [--out benchmarks/results] [--commit HASH] [--batch 32]
 
 Needs torch, NumPy and jaxtyping, nothing else. Without a GPU it says so and ends; `--smoke` runs tiny shapes on the
-CPU and prints what it would write. A mode that ends with an error is named at the end and costs no other its figures. FLOPs a token of training: 6 N + 12 L H Q T, with N parameters apart from the
-positions, L layers, H heads of width Q and context T; `causal` counts half of the second term, for a kernel that skips
-what the mask hides. Beside ours, steps of a plain educational GPT and of torch.nn's own layers at the same sizes.
-Utilisation is that times tokens a second, over the bf16 matrix product measured in the same run.
+CPU and prints what it would write. A mode that ends with an error is named at the end and costs no other its figures.
+
+FLOPs a token of training: 6 N + 12 L H Q T, with N parameters apart from the positions, L layers, H heads of width Q
+and context T; `causal` counts half of the second term, for a kernel that skips what the mask hides. Beside ours, steps
+of a plain educational GPT and of torch.nn's own layers at the same sizes. Utilisation is that times tokens a second,
+over the bf16 matrix product measured in the same run.
 """
 
 import argparse
