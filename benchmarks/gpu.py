@@ -120,16 +120,12 @@ def train(device, config, batch, mode, steps, warmup, backend):
                                       fused=device == "cuda")
     ids, targets = torch.randint(config.vocab, (2, batch, config.n_max), device=device)
 
-    def loss():
-        with torch.autocast(device, torch.bfloat16, enabled=dtype == torch.bfloat16), pt.use_kernels(kernels):
-            return loss_of(ids, targets)
-
-    forward = torch.compile(loss, backend=backend) if compiled else loss
-    losses = []
+    forward, losses = torch.compile(loss_of, backend=backend) if compiled else loss_of, []
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        L = forward()
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == torch.bfloat16), pt.use_kernels(kernels):
+            L = forward(ids, targets)
         L.backward()
         optimizer.step()
         losses.append(L.detach())

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import byhand
 import numpy as np
@@ -19,6 +20,7 @@ from byhand.np import norm as np_norm
 from byhand.np.mask import causal_mask
 from byhand.pt.loss import cross_entropy
 from byhand.pt.model import Decoder
+from mutants import build
 
 pytest.importorskip("triton", reason="Triton is not installed: make kernels")
 from byhand import kernels  # noqa: E402
@@ -73,6 +75,11 @@ def attention_is_right(module):
 
 
 def norms_are_right(module):
+    with patch.object(module, "PROGRAMS", 128):
+        _norms_are_right(module)
+
+
+def _norms_are_right(module):
     rng = np.random.default_rng(1)
     for lead, d in (((3, 5), 7), ((2,), 64), ((150,), 12), ((), 100), ((0,), 4)):  # 150 rows are more than programs
         X, gamma, beta, dY = 2 + normal(rng, *lead, d), normal(rng, d), normal(rng, d), normal(rng, *lead, d)
@@ -86,6 +93,11 @@ def norms_are_right(module):
 
 
 def losses_are_right(module):
+    with patch.object(module, "BLOCK", 1024):
+        _losses_are_right(module)
+
+
+def _losses_are_right(module):
     rng = np.random.default_rng(2)
     for V in (5, 1024, 2500):  # less than a block, a block, some and a rest
         Z, ids, w = 5 * normal(rng, 3, 4, V), rng.integers(V, size=(3, 4)), rng.random((3, 4)).astype(np.float32)
@@ -162,6 +174,33 @@ def test_half_precision_is_within_its_own_rounding(dtype):
     Z = (4 * torch.randn(5, 33, generator=generator)).to(DEVICE, dtype)
     found, known = (kernels.cross_entropy(z, torch.arange(5, device=DEVICE)) for z in (Z, Z.float()))
     assert found.dtype == torch.float32 and found == known
+
+
+DTYPE_LINES = [("pt._kernels", "chosen == \"torch\" or ", "True or "),
+               ("pt._kernels", "torch.get_autocast_dtype(place)", "tensors[0].dtype")]
+
+
+def handed_over(switch, monkeypatch):
+    """The dtypes that the kernel of attention gets under autocast to bfloat16, for inputs in float32."""
+    seen = []
+    monkeypatch.setattr(kernels._launch, "DTYPES", (torch.float32, torch.bfloat16))
+    monkeypatch.setattr(kernels, "flash_attention", lambda *x: (seen.extend(y.dtype for y in x[:3]), x[2])[1])
+    monkeypatch.setattr(pt.attention, "as_autocast", switch.as_autocast)
+    monkeypatch.setattr(switch, "chosen", "torch")
+    with torch.autocast(DEVICE, torch.bfloat16), pt.use_kernels("triton"):
+        switch.chosen = "triton"  # of a wrong version, which the switch does not reach
+        pt.attention.fused_attention(*torch.ones(3, 2, 5, 4, device=DEVICE))
+    return seen
+
+
+def test_autocast_reaches_the_kernels(monkeypatch):
+    """As it reaches torch's own: a GPU multiplies float32 exactly at a hundredth of the speed."""
+    assert handed_over(pt._kernels, monkeypatch) == [torch.bfloat16] * 3
+
+
+@pytest.mark.parametrize(("place", "old", "new"), DTYPE_LINES)
+def test_kernels_without_autocast_are_caught(place, old, new, monkeypatch):
+    assert handed_over(build(place, old, new), monkeypatch) == [torch.float32] * 3
 
 
 def test_the_model_takes_them_by_one_switch(monkeypatch):
@@ -242,7 +281,7 @@ for module, name, constants in [
     (attention, "forward_kernel", {**TILES, "CAUSAL": True}), (attention, "keys_kernel", {**TILES, "CAUSAL": True}),
     (attention, "queries_kernel", {**TILES, "CAUSAL": False}), (norm, "forward_kernel", dict(WIDTH=1024, CENTRED=True)),
     (norm, "backward_kernel", dict(WIDTH=1024, CENTRED=True)), (norm, "backward_kernel", dict(WIDTH=512, CENTRED=False)),
-    (loss, "forward_kernel", dict(BLOCK=1024)), (loss, "backward_kernel", dict(BLOCK=1024))]:
+    (loss, "forward_kernel", dict(BLOCK=4096)), (loss, "backward_kernel", dict(BLOCK=4096))]:
     kernel, signature = getattr(module, name), {}
     for x in kernel.arg_names:
         size = x in NUMBERS or (x == "d" and module is norm) or (x == "V" and module is loss)

@@ -148,11 +148,18 @@ def linear_module_is_linear_function(module):
     near(np.var(tree.from_torch(module.Linear(300, 400))["W"]), 1 / 300, "variance of W and 1/d_in", 1e-4)
 
 
+def autocast_takes_the_bias_along(module):
+    """A bias added for itself, in float32, would bring the whole output back to float32."""
+    with torch.autocast("cpu", torch.bfloat16):
+        for b in (None, torch.ones(5)):
+            assert module.linear(torch.ones(2, 4), torch.ones(4, 5), b).dtype == torch.bfloat16, "under autocast"
+
+
 INVARIANTS = {
     "np.linear": [*habits(TWINS), backward_is_the_adjoint, gather_is_a_product_with_one_hot_rows,
                   scatter_after_gather_counts_the_ids, unbroadcast_keeps_the_total, leading_axes_are_only_rows,
                   init_keeps_the_variance],
-    "pt.linear": [*torch_habits(TWINS), linear_module_is_linear_function],
+    "pt.linear": [*torch_habits(TWINS), linear_module_is_linear_function, autocast_takes_the_bias_along],
 }
 
 WRONG = [
@@ -191,7 +198,9 @@ WRONG = [
     M("np.linear.init_linear", "invariant", "init: standard deviation 1/d_in, not variance",
       "scale=1 / math.sqrt(d_in)", "scale=1 / d_in"),
     M("pt.linear.matmul", "twin", "matmul: one factor cut from the graph", "return X @ Y", "return X @ Y.detach()"),
-    M("pt.linear.linear", "twin invariant", "linear: bias forgotten", "Y = Y + b", "Y = Y + 0 * b"),
+    M("pt.linear.linear", "twin invariant", "linear: bias forgotten", "F.linear(X, W.mT, b)", "F.linear(X, W.mT)"),
+    M("pt.linear.linear", "invariant", "linear: bias in float32 under autocast",
+      "F.linear(X, W.mT, b)", "F.linear(X, W.mT) + (0 if b is None else b)"),
     M("pt.linear.add", "twin", "add: bias cut from the graph", "return X + b", "return X + b.detach()"),
     M("pt.linear.unbroadcast", "twin", "unbroadcast: mean for sum",
       "return dY.sum_to_size(shape)", "return dY.sum_to_size(shape) * (math.prod(shape) / dY.numel())"),

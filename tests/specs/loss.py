@@ -109,11 +109,21 @@ def half_precision_has_the_mean_of_a_long_text(module):
             assert grad.any(), "no gradient"
 
 
+def autocast_gives_float32(module):
+    """As torch's own: a loss in bfloat16 would be a history of three digits."""
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = (torch.randn(9, 4, generator=torch.Generator().manual_seed(0)) @ torch.ones(4, 7)).requires_grad_()
+        L = module.cross_entropy(logits, torch.arange(9) % 7)
+    assert logits.dtype == torch.bfloat16 and L.dtype == torch.float32, f"under autocast: {L.dtype}"
+    L.backward()
+    assert logits.grad.dtype == torch.bfloat16
+
+
 INVARIANTS = {
     "np.loss": [*habits(TWINS), torch_has_the_same_cross_entropy, ignored_tokens_have_no_say,
                 targets_that_do_not_fit_are_refused, loss_is_finite_for_any_logits, smoothing_has_a_finite_optimum,
                 perplexity_of_a_uniform_guess, uniform_logits_cost_the_log_of_the_choices],
-    "pt.loss": [nothing_is_ignored_unasked, half_precision_has_the_mean_of_a_long_text],
+    "pt.loss": [nothing_is_ignored_unasked, half_precision_has_the_mean_of_a_long_text, autocast_gives_float32],
 }
 
 WRONG = [
@@ -151,6 +161,7 @@ WRONG = [
       "Y.reshape(-1, V)[np.arange(targets.size), targets.ravel(order='K')].reshape(targets.shape)"),
     # pt.loss
     M("pt.loss.cross_entropy", "invariant", "−100 left out unasked", "torch.iinfo(torch.long).min", "-100"),
+    M("pt.loss.cross_entropy", "invariant", "a loss of three digits under autocast", ".to(each.dtype)", ".to(rows.dtype)"),
     M("pt.loss.cross_entropy", "twin", "mean over all tokens when weighted",
       "(w * each).sum() / w.sum()", "(w * each).mean()"),
     M("pt.loss.cross_entropy", "twin", "weights of ignored tokens in the denominator",

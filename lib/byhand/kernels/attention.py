@@ -52,9 +52,9 @@ class Kernels(torch.autograd.Function):
         ctx.save_for_backward(Q, K, V, O, L)
         ctx.scale, ctx.is_causal, ctx.heads = scale, is_causal, L.numel() // max(n, 1)
         if L.numel():
-            rows, keys = _tiles(d_k, d_v)
+            rows, keys, stages = _tiles(d_k, d_v)
             forward_kernel[triton.cdiv(n, rows), ctx.heads](
-                Q, K, V, O, L, scale, n, m, d_k, d_v, rows, keys, *_widths(d_k, d_v), is_causal)
+                Q, K, V, O, L, scale, n, m, d_k, d_v, rows, keys, *_widths(d_k, d_v), is_causal, num_stages=stages)
         return O
 
     @staticmethod
@@ -65,16 +65,17 @@ class Kernels(torch.autograd.Function):
         dQ, dK, dV = torch.zeros_like(Q), torch.zeros_like(K), torch.zeros_like(V)
         if L.numel():
             D = (dO.float() * O.float()).sum(dim=-1)  # (16.13)
-            rows, keys = _tiles(d_k, d_v)
+            rows, keys, stages = _tiles(d_k, d_v)
             sizes = (ctx.scale, n, m, d_k, d_v, rows, keys, *_widths(d_k, d_v), ctx.is_causal)
-            keys_kernel[triton.cdiv(m, keys), ctx.heads](Q, K, V, dO, L, D, dK, dV, *sizes)
-            queries_kernel[triton.cdiv(n, rows), ctx.heads](Q, K, V, dO, L, D, dQ, *sizes)
+            keys_kernel[triton.cdiv(m, keys), ctx.heads](Q, K, V, dO, L, D, dK, dV, *sizes, num_stages=stages)
+            queries_kernel[triton.cdiv(n, rows), ctx.heads](Q, K, V, dO, L, D, dQ, *sizes, num_stages=stages)
         return dQ, dK, dV, None, None
 
 
 def _tiles(d_k, d_v):
-    """Queries and keys of a tile: smaller where vectors are wide, for both must lie in the fast memory of a core."""
-    return (64, 64) if max(d_k, d_v) <= 64 else (64, 32) if max(d_k, d_v) <= 128 else (32, 32)
+    """Queries and keys of a tile, and how many tiles are read ahead: less where vectors are wide, for all must lie in
+    the fast memory of a core."""
+    return (64, 64, 3) if max(d_k, d_v) <= 64 else (64, 64, 2) if max(d_k, d_v) <= 128 else (32, 32, 2)
 
 
 def _widths(d_k, d_v):

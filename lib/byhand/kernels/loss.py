@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 from byhand.check import Share, checked
 from byhand.kernels._launch import taken
 
-BLOCK = 1024  # words that a program reads at a time
+BLOCK = 4096  # words that a program reads at a time
 
 
 @checked

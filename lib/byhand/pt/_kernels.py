@@ -2,6 +2,8 @@
 
 from contextlib import contextmanager
 
+import torch
+
 KERNELS = ("torch", "triton")
 chosen = "torch"  # a plain name, which torch.compile watches
 
@@ -23,6 +25,17 @@ def use_kernels(name: str):
         yield
     finally:
         chosen = before
+
+
+def as_autocast(*tensors):
+    """The inputs of a matrix product as autocast hands them to one of torch's; for kernels by hand nothing else would.
+
+    Rotated queries in float32 beside values in bfloat16 are one dtype again.
+    """
+    place = tensors[0].device.type
+    if chosen == "torch" or not torch.is_autocast_enabled(place) or tensors[0].dtype == torch.float64:
+        return tensors
+    return [x.to(torch.get_autocast_dtype(place)) for x in tensors]
 
 
 def by_hand(x):

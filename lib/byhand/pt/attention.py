@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from byhand.check import Params, Positive, checked, same_shape
 from byhand.config import AttentionConfig
 from byhand.np.attention import ADDITIVE, HEAD
-from byhand.pt._kernels import by_hand
+from byhand.pt._kernels import as_autocast, by_hand
 from byhand.pt.linear import linear
 from byhand.pt.softmax import softmax
 
@@ -43,8 +43,10 @@ def fused_attention(
     """
     if is_causal and (mask is not None or Q.shape[-2] != K.shape[-2]):
         raise ValueError("fused_attention: is_causal is True, expected that only with n = m and without a mask")
-    if mask is None and max(Q.shape[-1], V.shape[-1]) <= 256 and K.shape[-2] and (kernels := by_hand(Q)):
-        return kernels.flash_attention(Q, K, V, scale, is_causal)
+    if mask is None and max(Q.shape[-1], V.shape[-1]) <= 256 and K.shape[-2]:
+        Q, K, V = as_autocast(Q, K, V)
+        if kernels := by_hand(Q):
+            return kernels.flash_attention(Q, K, V, scale, is_causal)
     if Q.ndim == 3:  # the fast kernels take (B, H, n, d) alone: without a head axis torch would store the weights
         Q, K, V = Q.unsqueeze(1), K.unsqueeze(1), V.unsqueeze(1)
         mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask

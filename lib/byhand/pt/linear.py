@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -20,10 +21,7 @@ def linear(
     X: Float[Tensor, "*B d_in"], W: Float[Tensor, "d_in d_out"], b: Float[Tensor, " d_out"] | None = None
 ) -> Float[Tensor, "*B d_out"]:
     """Y = X W + 1 bᵀ; W is (in, out), the transpose of what torch.nn.Linear stores."""
-    Y = X @ W  # (0.1)
-    if b is not None:
-        Y = Y + b  # (0.1)
-    return Y
+    return F.linear(X, W.mT, b)  # (0.1); one operation, so that autocast takes the bias along
 
 
 @checked

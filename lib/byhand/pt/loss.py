@@ -30,4 +30,4 @@ def cross_entropy(
         return F.cross_entropy(rows, ids, ignore_index=nothing, label_smoothing=smoothing)
     each = F.cross_entropy(rows, ids, ignore_index=nothing, label_smoothing=smoothing, reduction="none")
     w = (ids != nothing).to(exact) if weights is None else (weights.reshape(-1) * (ids != nothing)).to(exact)
-    return ((w * each).sum() / w.sum()).to(rows.dtype)
+    return ((w * each).sum() / w.sum()).to(each.dtype)  # under autocast float32
