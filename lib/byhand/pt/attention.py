@@ -50,8 +50,18 @@ def fused_attention(
     if Q.ndim == 3:  # the fast kernels take (B, H, n, d) alone: without a head axis torch would store the weights
         Q, K, V = Q.unsqueeze(1), K.unsqueeze(1), V.unsqueeze(1)
         mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
-        return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale, is_causal=is_causal).squeeze(1)
-    return F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, scale=scale, is_causal=is_causal)
+        return _attend(Q, K, V, mask, scale, is_causal).squeeze(1)
+    return _attend(Q, K, V, mask, scale, is_causal)
+
+
+def _attend(Q, K, V, mask, scale, is_causal):
+    """torch's kernel. Of a query that may attend to nothing some kernels of a GPU make the mean of all values: it gets
+    all keys, and then 0."""
+    if mask is None:
+        return F.scaled_dot_product_attention(Q, K, V, scale=scale, is_causal=is_causal)
+    seen = mask.any(dim=-1, keepdim=True)
+    O = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask | ~seen, scale=scale)
+    return O.masked_fill(~seen, 0)
 
 
 @checked
