@@ -199,7 +199,8 @@ def facts(args, device):
             "memory_GB": card.total_memory / 1e9 if card else None,
             "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__,
                          "cuda": torch.version.cuda},
-            "commit": commit, "command": " ".join(["PYTHONPATH=lib", "python", "benchmarks/gpu.py", *sys.argv[1:]])}
+            "commit": commit,
+            "command": f"PYTHONPATH=lib python benchmarks/gpu.py --batch {args.batch} --steps {args.steps}"}
 
 
 def main():

@@ -22,8 +22,9 @@ from mutants import build
 from twins import check_twin
 
 pytestmark = pytest.mark.gpu
-SPECS = [spec for path in sorted((Path(__file__).parent / "specs").glob("*.py"))
-         if (Path(byhand.__file__).parent / "pt" / path.name).exists() for spec in getattr(importlib.import_module(f"specs.{path.stem}"), "TWINS", ())]
+STEMS = sorted(path.stem for path in (Path(byhand.__file__).parent / "pt").glob("[a-z]*.py"))
+SPECS = [spec for stem in STEMS if (Path(__file__).parent / "specs" / f"{stem}.py").exists()
+         for spec in getattr(importlib.import_module(f"specs.{stem}"), "TWINS", ())]
 MODELS = {"decoder": model.Decoder, "encoder": model.Encoder, "encoder_decoder": model.EncoderDecoder}
 PLACES = ("sinusoidal", "learned", "rope", "rope_half", "relative", "alibi", "none")
 KINDS = [*(("decoder", place) for place in PLACES), ("encoder", "learned"), ("encoder_decoder", "rope")]
