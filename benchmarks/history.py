@@ -8,6 +8,7 @@ whose names begin with NOT_TOLD_APART may be several.
 import functools
 import json
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -17,22 +18,28 @@ from pathlib import Path
 
 QUIET = {"others": 0.1, "steal": 0.02, "spread": 1.15}  # above one of them a figure says little
 NOT_TOLD_APART = "not told apart: "
+UNTOLD = " †"
 CHOSEN, AVX2 = "kernels that BLAS chooses", "AVX2 kernels"
 
 
 @functools.cache
 def busy() -> dict:
     """Before anything of ours runs: the share of the cores that others use, what the host takes away, and the spread
-    of one product's time (its 90th percentile over its 10th); None where the system does not say."""
+    of one product's time (its 90th percentile over its 10th); None where the system does not say.
+
+    The product has one thread: two would wait for each other, longest where they are halves of one core, and that is
+    no one's work but ours."""
     import numpy as np
+    from threadpoolctl import threadpool_limits
 
     before, A = _ticks(), np.random.default_rng(0).random((384, 384), np.float32)
     time.sleep(0.5)
     after, times = _ticks(), []
-    for _ in range(60):
-        start = time.perf_counter()
-        A @ A
-        times.append(time.perf_counter() - start)
+    with threadpool_limits(1):
+        for _ in range(60):
+            start = time.perf_counter()
+            A @ A
+            times.append(time.perf_counter() - start)
     tenths = statistics.quantiles(times[10:], n=10)
     found = {"others": None, "steal": None, "spread": tenths[8] / tenths[0], "load": None}
     if before and after:
@@ -101,8 +108,17 @@ def kernels(machine: str, run: dict) -> set[str]:
     return {kind for kind, holds in ((CHOSEN, asked == "not set"), (AVX2, avx2)) if holds}
 
 
-def newest(history: dict, benchmark: str, row: str, ratio: str, kind: str) -> tuple[str, dict, dict] | None:
-    """Machine, run and row of the newest quiet run of such kernels that has it, or the newest of all if none is quiet.
+def place(machine: str) -> tuple[str, str]:
+    """Of a key: the processor, with a mark if runs did not tell it from others of its name; and NumPy's kernels."""
+    cpu, rest = re.split(r", [0-9]+ cores", machine.removeprefix(NOT_TOLD_APART), maxsplit=1)
+    return cpu + UNTOLD * machine.startswith(NOT_TOLD_APART), re.search(r"\((\w+)\)", rest)[1]
+
+
+def newest(
+    history: dict, benchmark: str, row: str, ratio: str, kind: str | None = None, where: tuple[str, str] | None = None
+) -> tuple[str, dict, dict] | None:
+    """Machine, run and row of the newest quiet run that has it, or the newest of all if none is quiet; of one kind of
+    kernels, or of one place.
 
     Machines that are told apart go before the others.
     """
@@ -110,7 +126,7 @@ def newest(history: dict, benchmark: str, row: str, ratio: str, kind: str) -> tu
     for machine, kinds in history.items():
         for run in kinds.get(benchmark, ()):
             rows = [r for r in run["rows"] if r["row"] == row and ratio in r]
-            if rows and kind in kernels(machine, run):
+            if rows and (kind is None or kind in kernels(machine, run)) and where in (None, place(machine)):
                 told = not machine.startswith(NOT_TOLD_APART)
                 found.append(((quiet(run), told, run["when"]), (machine, run, rows[0])))
     return max(found, key=lambda each: each[0])[1] if found else None

@@ -2,8 +2,8 @@
 
     python benchmarks/pages.py [--check]
 
-A ratio of a record that does not call itself quiet says so. The table of kernels is from results/history.json: of each
-ratio the newest quiet run with the kernels that BLAS chooses, and the newest with those for AVX2.
+A ratio of a record that does not call itself quiet says so. The table of processors and kernels is from
+results/history.json: of each ratio the newest quiet run there, or the newest.
 """
 
 import argparse
@@ -12,11 +12,11 @@ import re
 import sys
 from pathlib import Path
 
-from history import AVX2, CHOSEN, NOT_TOLD_APART, name_of, newest, processor, quiet
+from history import CHOSEN, UNTOLD, name_of, newest, place, processor, quiet
 
 ROOT = Path(__file__).resolve().parents[1]
 README, INNER, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "README.md", ROOT / "benchmarks" / "results"
-BUSY, UNTOLD = " (busy machine)", " †"
+BUSY = " (busy machine)"
 PLAIN, FUSED = "NumPy, the functions of the chapters", "NumPy, last rung: the same with fused loops"
 FLOOR = "NumPy, the step's matrix products alone"
 STEP, TILES = ("train_step", "to_ours"), ("flash", "to_torch")
@@ -66,10 +66,12 @@ KERNELS = {  # rows of the table of kernels: what, beside what, and what is behi
     "a product 512 wide ÷ the roof": ("roofline", "to_roof", {"name": "product, 512 wide"}),
     "attention, n × n, 4,096 tokens ÷ the roof": ("roofline", "to_roof", {"name": "attention, n × n, 4096"}),
 }
+GPU_LINE = re.compile(r"(?m)^On one GPU, .*$")
+GPU_TABLES = re.compile(r"(?s)(?<=## One GPU\n\n).*?(?=\n## )")
 TOP = re.compile(r"(?<=each from one interleaved run on )[^;]*(?=;)")
 LAST = re.compile(r"(?m)^The products of matrices alone take .*$")
 NUMEXPR = re.compile(r"(?m)^- numexpr.*$")
-TABLE = re.compile(r"\| Ratio \| Kernels that BLAS chooses \| AVX2 kernels \|\n(?:.+\n)+(?:\n† .+\n)?\nKernels: .+\n")
+TABLE = re.compile(r"\| Ratio \|.*\n(?:\|.+\n)+(?:\n† .+\n)?")
 
 
 def record(name: str) -> dict:
@@ -127,29 +129,25 @@ def limits() -> str:
             "these numbers.")
 
 
+def places(history: dict) -> list[tuple[str, str]]:
+    """Processors and kernels with a run of what the table shows, as they came into the history."""
+    return list(dict.fromkeys(place(machine) for machine, kinds in history.items()
+                              if any(name in kinds for name, *_ in KERNELS.values())))
+
+
 def kernels(history: dict) -> str:
-    """The table of two kinds of kernels, and what its marks mean."""
-    lines, places, untold = ["| Ratio | Kernels that BLAS chooses | AVX2 kernels |", "|---|---|---|"], {}, False
+    """The table of processors and kernels, and what its marks mean."""
+    columns = places(history)
+    lines = ["| Ratio | " + " | ".join(f"{cpu}: {arch}" for cpu, arch in columns) + " |",
+             "|---" * (1 + len(columns)) + "|"]
     for what, (name, ratio, asked) in KERNELS.items():
-        cells = []
-        for kind in (CHOSEN, AVX2):
-            some = newest(history, name, name_of(row_of(name, asked)), ratio, kind)
-            if some is None:
-                cells.append("–")
-                continue
-            machine, run, row = some
-            apart = machine.startswith(NOT_TOLD_APART)
-            untold |= apart
-            cells.append(said(ratio, row[ratio]["median"], quiet(run)) + UNTOLD * apart)
-            word = machine.removeprefix(NOT_TOLD_APART)
-            arch, where = re.search(r"\((\w+)\)", word)[1], re.split(r", [0-9]+ cores", word)[0]
-            places.setdefault(kind, {})[f"{arch} on {where}"] = None
-        lines.append(f"| {what} | {' | '.join(cells)} |")
+        runs = [newest(history, name, name_of(row_of(name, asked)), ratio, where=where) for where in columns]
+        lines.append(f"| {what} | " + " | ".join(
+            said(ratio, some[2][ratio]["median"], quiet(some[1])) if some else "–" for some in runs) + " |")
     text = "\n".join(lines) + "\n"
-    if untold:
-        text += "\n† From a run that did not note which of a maker's processors it ran on: compare no columns.\n"
-    return text + "\nKernels: " + "; ".join(f"{kind.removeprefix('kernels that ')}: {', '.join(some)}"
-                                            for kind, some in places.items()) + ".\n"
+    if any(cpu.endswith(UNTOLD) for cpu, _ in columns):
+        text += "\n† Runs that did not note which of a maker's processors they had: one column may be of several.\n"
+    return text
 
 
 def numexpr(history: dict) -> str:
@@ -164,7 +162,58 @@ def numexpr(history: dict) -> str:
         ratios[program] = f"{min(values):.1f} to {max(values):.1f} times" if values else "–"
     return (f"- numexpr, one expression in one pass where sums and maxima stay NumPy's: {ratios['numexpr']} the "
             f"functions of the chapters{'' if calm else BUSY}, the compiled loops {ratios['loop']}: its wheels come "
-            "without Intel's VML, so that it takes tanh and exp one number at a time.")
+            "without Intel's VML, which may be why: tanh and exp then come one number at a time.")
+
+
+def step_on_gpu(mode):
+    return next(run for run in record("gpu_train")["runs"] if run["mode"] == mode)
+
+
+def attention_on_gpu(form, n, backward=True):
+    return next(row for row in record("gpu_attention")["rows"]
+                if (row["form"], row["n"], row["backward"]) == (form, n, backward))
+
+
+def gpu_line() -> str:
+    """The front page's sentence of a GPU."""
+    ours, by_hand, plain, layers = (step_on_gpu(mode) for mode in (
+        "bf16", "bf16, kernels by hand", "plain GPT, bf16", "torch.nn layers, bf16"))
+    n, speed = 16384, ours["tokens_per_second"]
+    kernel, torch, explicit = (attention_on_gpu(form, n) for form in ("kernel", "fused", "explicit"))
+    slower = {name: row["seconds"]["median"] / torch["seconds"]["median"]
+              for name, row in (("kernel", kernel), ("explicit", explicit))}
+    return (f"On one GPU, an {record('gpu_train')['machine']}, our PyTorch half trains a decoder of 124 million "
+            f"parameters on {speed:,.0f} tokens a second (bfloat16, eager): {speed / plain['tokens_per_second']:.2f} "
+            f"of a plain GPT's, {speed / layers['tokens_per_second']:.2f} of `torch.nn`'s layers'. With our own Triton "
+            f"kernels it is {by_hand['tokens_per_second']:,.0f}, in {by_hand['peak_GB']:.1f} GB in place of "
+            f"{ours['peak_GB']:.1f}. Causal attention over {n:,} tokens, there and back, takes our kernel "
+            f"{slower['kernel']:.1f} times as long as PyTorch's, and the explicit form {slower['explicit']:.0f} times "
+            f"and {explicit['peak_GB']:.1f} GB.")
+
+
+def gpu_tables() -> str:
+    """The tables of a GPU: a training step in all modes, and attention in all forms."""
+    step, attention = record("gpu_train"), record("gpu_attention")
+    versions, top = step["versions"], max(one["flops"] for one in step["ceiling"])
+    lines = [f"`{step['command']}`, on an {step['machine']} with torch {versions['torch']}: a decoder of "
+             f"{step['flops_per_token']['parameters']:,} parameters, {step['runs'][0]['batch']} × "
+             f"{step['runs'][0]['T']:,} tokens a step. Of the peak: of the {top / 1e12:.0f} TFLOP/s of a bfloat16 "
+             "product of 8,192 × 8,192, by (16.3).", "",
+             "| A training step | Tokens a second | ms | Of the peak | GB |", "|---|---|---|---|---|"]
+    for run in step["runs"]:
+        lines.append(f"| {run['mode']}{' *' * ('note' in run)} | {run['tokens_per_second']:,.0f} | "
+                     f"{1e3 * run['seconds']['median']:.1f} | {run['utilisation']['full']:.0%} | {run['peak_GB']:.1f} |")
+    lines += ["", *(f"\\* {run['note'][0].upper()}{run['note'][1:]}." for run in step["runs"] if "note" in run), ""]
+    lengths = list(dict.fromkeys(row["n"] for row in attention["rows"]))
+    lines += [f"Causal attention in bfloat16, 12 heads of 64 and {attention['rows'][-1]['n']:,} tokens in all: "
+              "milliseconds there and back, and gigabytes at the peak.", "",
+              "| n | " + " | ".join(f"{n:,}" for n in lengths) + " |", "|---" * (1 + len(lengths)) + "|"]
+    for form in dict.fromkeys(row["form"] for row in attention["rows"]):
+        rows = [attention_on_gpu(form, n) for n in lengths]
+        cells = ("–" if row["seconds"] is None else f"{1e3 * row['seconds']['median']:.2f}, {row['peak_GB']:.1f}"
+                 for row in rows)
+        lines.append(f"| {rows[0]['what']} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def row_of(name, asked):
@@ -177,13 +226,14 @@ def row_of(name, asked):
 def filled(text: str) -> str:
     """README.md with the numbers of the records."""
     head, section, rest = re.split(r"(?ms)(^## How fast it is\n.*?)(?=^## )", text, maxsplit=1)
-    return head + _section(section) + rest
+    return head + put(GPU_LINE, gpu_line(), _section(section)) + rest
 
 
 def inner(text: str) -> str:
     """benchmarks/README.md with the table of kernels."""
     history = json.loads((RESULTS / "history.json").read_text(encoding="utf-8"))
-    return put(NUMEXPR, numexpr(history), put(TABLE, kernels(history), text))
+    text = put(NUMEXPR, numexpr(history), put(TABLE, kernels(history), text))
+    return put(GPU_TABLES, gpu_tables(), text)
 
 
 def put(pattern, words, text):

@@ -436,15 +436,15 @@ def test_both_kinds_of_kernels_can_be_asked_for(monkeypatch):
 
 def test_the_newest_quiet_run_of_a_kind_is_shown(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
-    from history import AVX2, CHOSEN, NOT_TOLD_APART, newest
+    from history import AVX2, CHOSEN, NOT_TOLD_APART, newest, place
 
     def run(when, ratio, quiet=True, **more):
         return {"when": when, "quiet": quiet, "rows": [{"row": "a", "to_b": {"median": ratio}}]} | more
 
-    runs = {"one (SkylakeX)": {"x": [run("1", 1), run("3", 3, False), run("2", 2)]},
-            "one (Haswell)": {"x": [run("1", 4, OPENBLAS_CORETYPE="Haswell")]},
-            "two (Zen)": {"x": [run("0", 5, OPENBLAS_CORETYPE="not set")]},
-            f"{NOT_TOLD_APART}one (Haswell)": {"x": [run("9", 6)]}}
+    runs = {"one, 2 cores (SkylakeX)": {"x": [run("1", 1), run("3", 3, False), run("2", 2)]},
+            "one, 2 cores (Haswell)": {"x": [run("1", 4, OPENBLAS_CORETYPE="Haswell")]},
+            "two, 2 cores (Zen)": {"x": [run("0", 5, OPENBLAS_CORETYPE="not set")]},
+            f"{NOT_TOLD_APART}one, 2 cores (Haswell)": {"x": [run("9", 6)]}}
 
     def shown(kind, some=runs):
         found = newest(some, "x", "a", "to_b", kind)
@@ -454,3 +454,7 @@ def test_the_newest_quiet_run_of_a_kind_is_shown(monkeypatch):
     assert shown(AVX2, {name: runs[name] for name in list(runs)[2:]}) == 5  # AVX2 is all that it has
     assert shown(AVX2, {name: runs[name] for name in list(runs)[:1]}) is None
     assert newest(runs, "y", "a", "to_b", CHOSEN) is None
+    there = [place(machine) for machine in runs]
+    assert there == [("one", "SkylakeX"), ("one", "Haswell"), ("two", "Zen"), ("one †", "Haswell")]
+    assert [newest(runs, "x", "a", "to_b", where=one)[2]["to_b"]["median"] for one in there] == [2, 4, 5, 6]
+    assert place("A(R) B(TM), family 6, 8 cores, Linux, openblas 1 (Zen)") == ("A(R) B(TM), family 6", "Zen")

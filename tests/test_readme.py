@@ -98,7 +98,7 @@ def wrong_lines():
     lines = {"NumPy, with the functions that": r"\d\.\d\d(?= (\(busy machine\) )?\|$)", "writing token 512": r"1 / \d+",
              "tiled NumPy attention": r"[0-9.]+(?= MB)", "in eight bits": r"[0-9.]+(?= MB(?!.*MB))",
              "The products of matrices alone": r"(?<=and )0\.\d\d",
-             "each from one interleaved run": r"(?<= cores \()[^;]*"}
+             "each from one interleaved run": r"(?<= cores \()[^;]*", "On one GPU, ": r"[0-9.]+(?= of a plain)"}
     for words, number in lines.items():
         line, = (x for x in readme.splitlines() if words in x)
         yield pytest.param(line, re.sub(number, "9", line, count=1), id=words)
@@ -131,6 +131,12 @@ def test_a_ratio_of_a_busy_machine_says_so(pages, name, monkeypatch):
 
 
 INNER = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("wrong", [("367,314", "376,314"), ("| bf16, compiled * |", "| bf16, compiled |")])
+def test_tables_of_the_gpu_are_those_recorded(pages, wrong):
+    assert pages.gpu_tables() in INNER
+    assert wrong[0] in INNER and pages.gpu_tables() not in INNER.replace(*wrong)
 
 
 def test_both_kinds_of_kernels_are_shown(pages):

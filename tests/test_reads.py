@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import pytest
 import torch
+from byhand.check import arrays
 from byhand.config import ModelConfig
 from byhand.io.run import LOOK
 from byhand.pt import train
@@ -107,3 +108,22 @@ def test_a_step_reads_nothing(monkeypatch):
 def test_wrong_versions_are_counted(old, new, monkeypatch):
     found = reads_of(build("pt.train", old, new), monkeypatch)
     assert all(found.values()), found
+
+
+def pieces(monkeypatch, autocast):
+    """Into how many graphs torch.compile cuts a model and its loss, in bfloat16 beside float32."""
+    monkeypatch.setattr(arrays, "autocast", autocast)
+    net = Decoder(ModelConfig("decoder", 11, 12, 3, 2, n_max=8), np.random.default_rng(0))
+    torch._dynamo.reset()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = torch._dynamo.explain(lambda ids: cross_entropy(net(ids[:, :-1]), ids[:, 1:]))(torch.arange(9)[None])
+    return found.graph_count
+
+
+def test_checks_cut_no_graph(monkeypatch):
+    """What mixes two precisions is asked whether autocast is on, in every layer: by a question that torch can follow."""
+    asked, meant = [], arrays.autocast
+    assert pieces(monkeypatch, lambda x: (asked.append(x), meant(x))[1]) == 1 and asked
+    monkeypatch.setattr(torch.amp, "is_autocast_available", torch._dynamo.disable(torch.amp.is_autocast_available))
+    assert pieces(monkeypatch, meant) == 1
+    assert pieces(monkeypatch, lambda x: torch.amp.is_autocast_available(x.device.type) and meant(x)) > 2

@@ -25,7 +25,7 @@ WANTED = {
     "LayerNorm": "6.1", "layer normalization": "6.1", "batch norm vs layer norm": "6.2", "rmsnorm": "6.7",
     "gradient of softmax": "4.5", "softmax gradient": "4.5", "softmax jacobian": "4.5", "sofmax": "4.5",
     "log-sum-exp trick": "Log-sum-exp", "attention backward pass": "4.6", "attention_backward": "4.6",
-    "query key value": "4.2", "self attention": "4.2", "KV cache": "12.5", "kv ca": "12.5", "cross entropy": "11.1",
+    "query key value": "4.2", "self attention": "4.2", "KV cache": "12.5", "Triton": "16.12", "kv ca": "12.5", "cross entropy": "11.1",
     "derivative of cross entropy": "11.1", "learning rate warmup": "11.7", "vector-Jacobian product": "0.3",
     "numerical gradient check": "0.4", "broadcasting": "0.2", "multi-head attention": "5.2",
     "why multiple heads": "5.1",
