@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from history import CHOSEN, UNTOLD, name_of, newest, place, processor, quiet
+from history import CHOSEN, UNTOLD, key, name_of, newest, place, processor, quiet
 
 ROOT = Path(__file__).resolve().parents[1]
 README, INNER, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "README.md", ROOT / "benchmarks" / "results"
@@ -124,9 +124,22 @@ def machines() -> str:
 def limits() -> str:
     """The sentence of what the products alone take."""
     (of_step, step), (of_flash, attention) = (found(*some) for some in LIMITS.values())
+    history = json.loads((RESULTS / "history.json").read_text(encoding="utf-8"))
+    here = place(key(of_step["machine"]))
+    others = [f"on {cpu.removesuffix(UNTOLD)} {first} and {last}" for cpu, arch in places(history)
+              if (cpu, arch) != here and arch != "Haswell"
+              for first, last in [[_there(history, words, (cpu, arch)) for words in list(BEHIND)[:2]]] if first]
     return (f"The products of matrices alone take {said('', step, quiet(of_step))} of PyTorch's training step and "
             f"{said('', attention, quiet(of_flash))} of its attention there: what a NumPy program can gain ends at "
-            "these numbers.")
+            "these numbers. PyTorch's own kernels are at their best on some processors: the first two ratios were "
+            f"{', '.join(others)}.")
+
+
+def _there(history, words, where):
+    """What a line of the README would say of another place, or nothing."""
+    name, ratio, asked = BEHIND[words]
+    some = newest(history, name, name_of(row_of(name, asked)), ratio, where=where)
+    return said(ratio, some[2][ratio]["median"], quiet(some[1])) if some else None
 
 
 def places(history: dict) -> list[tuple[str, str]]:
@@ -201,8 +214,9 @@ def gpu_tables() -> str:
              "product of 8,192 × 8,192, by (16.3).", "",
              "| A training step | Tokens a second | ms | Of the peak | GB |", "|---|---|---|---|---|"]
     for run in step["runs"]:
-        lines.append(f"| {run['mode']}{' *' * ('note' in run)} | {run['tokens_per_second']:,.0f} | "
-                     f"{1e3 * run['seconds']['median']:.1f} | {run['utilisation']['full']:.0%} | {run['peak_GB']:.1f} |")
+        cells = (run["mode"] + " *" * ("note" in run), f"{run['tokens_per_second']:,.0f}",
+                 f"{1e3 * run['seconds']['median']:.1f}", f"{run['utilisation']['full']:.0%}", f"{run['peak_GB']:.1f}")
+        lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *(f"\\* {run['note'][0].upper()}{run['note'][1:]}." for run in step["runs"] if "note" in run), ""]
     lengths = list(dict.fromkeys(row["n"] for row in attention["rows"]))
     lines += [f"Causal attention in bfloat16, 12 heads of 64 and {attention['rows'][-1]['n']:,} tokens in all: "
