@@ -280,8 +280,8 @@ def accessibility(page: Page, allowed: dict = ALLOWED, seen: set | None = None) 
         axe.configure({rules: [{id: "color-contrast", selector: "[data-judged], [data-judged] *"},
                                {id: "link-in-text-block", selector: "a[href][data-judged], [data-judged] a[href]"}]});
         window.dispatchEvent(new Event("resize"));  // its widths are others now: the page's script looks again,
-        await new Promise((done) => setTimeout(done, 350));  // and the theme's 0.3 s later, or 0.3 s after what the page
-        const waiting = () => [...document.querySelectorAll("pre")].some(  // itself has changed meanwhile
+        await new Promise((done) => setTimeout(done, 350));  // and the theme's 0.3 s after that or after what
+        const waiting = () => [...document.querySelectorAll("pre")].some(  // the page itself changes meanwhile
             (e) => e.tabIndex < 0 && (e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight));
         for (let k = 0; k < 40 && waiting(); k += 1) await new Promise((done) => setTimeout(done, 50));
         const {violations} = await axe.run(document, {
