@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rewritten import rewritten
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 # As on a machine with torch, NumPy and jaxtyping alone: whatever else is imported is an error.
@@ -319,10 +320,8 @@ def test_bytes_are_those_that_the_chapter_counts(monkeypatch):
     assert "n × n" in bytes_disagree(roofline)
 
 
-def test_a_training_step_is_counted(monkeypatch):
+def step_is_counted(counting):
     """On each rung: operations near (16.3), and fewer bytes the higher it is."""
-    monkeypatch.syspath_prepend(FOLDER)
-    import counting
     import numpy as np
     import roofline
     from byhand.annex.loops import HAVE_NUMBA
@@ -339,6 +338,27 @@ def test_a_training_step_is_counted(monkeypatch):
     assert sizes == sorted(sizes, reverse=True)
     if HAVE_NUMBA:
         assert sizes[-1] < sizes[0] / 2 and found["fused, threads"][0] == found["chapters"][0]
+
+
+def test_a_training_step_is_counted(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import counting
+
+    step_is_counted(counting)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("2 * result.size * given[0].shape[-1]", "result.size * given[0].shape[-1]"),
+    ('if ufunc.__name__ == "matmul"', 'if ufunc.__name__ == "matmul" and result.shape[-1] > 16'),
+    ("return counted(result)", "return plain(result)"),
+    ("for x in (*given, *parts)", "for x in given[:1]"),
+    ("size += x.nbytes * (1 if only else 1 + changed)", "size += 20 * x.nbytes"),
+], ids=["a product and no sum", "wide products alone", "what comes of them is not counted", "one array of a call",
+        "loops that read twenty times"])
+def test_a_step_counted_wrongly_is_found(old, new, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    with pytest.raises(AssertionError):
+        step_is_counted(rewritten(FOLDER / "counting.py", old, new))
 
 
 def facts_of(spread=1.0, kernels="not set", **more):
