@@ -84,6 +84,10 @@ def lenient(kind: str):
     return mock.patch.dict(os.environ, {"NODE_OPTIONS": options.strip()} if kind == "firefox" else {})
 
 
+# Less motion; and no page is kept alive, for one to which the reader goes back says nothing to Playwright.
+FIREFOX = {"ui.prefersReducedMotion": 1, "browser.sessionhistory.max_total_viewers": 0}
+
+
 @contextlib.contextmanager
 def browser(kind: str = os.environ.get("BOOK_BROWSER", "chromium")):
     """Chromium, or Firefox as Mozilla ships it, without a network: whatever is not on 127.0.0.1 goes to a proxy that is
@@ -92,7 +96,7 @@ def browser(kind: str = os.environ.get("BOOK_BROWSER", "chromium")):
         nowhere = {"server": "http://127.0.0.1:9", "bypass": "127.0.0.1"}
         if kind == "firefox":
             opened = playwright.firefox.launch(executable_path=installed(kind), channel="moz-firefox", proxy=nowhere,
-                                               firefox_user_prefs={"ui.prefersReducedMotion": 1})
+                                               firefox_user_prefs=FIREFOX)
         else:
             flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
             opened = playwright.chromium.launch(executable_path=installed(kind), args=flags, proxy=nowhere)
