@@ -33,6 +33,7 @@ from byhand.pt.loss import cross_entropy
 from byhand.pt.mask import causal_mask
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw
+from history import replace
 from minimal_gpt import LayersGPT, MinimalGPT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -231,38 +232,44 @@ def main():
             failed.append(mode)
         else:
             print(f"{mode:>31}: {runs[-1]['tokens_per_second']:,.0f} tokens/s", flush=True)
-            limits[1:] = [ceiling(device, side, times)]  # before and after: clocks move
-            top = max(limit["flops"] for limit in limits)
-            for run in runs:
-                run["utilisation"] = {how: flops[how] * run["tokens_per_second"] / top for how in ("full", "causal")}
-            about |= {"ceiling": limits}
-            record = about | {"config": shape, "flops_per_token": flops, "runs": runs}
-            keep(args, "gpu_train", record, quiet=mode != [*MODES][-1])
+            if not args.smoke:
+                keep(args, "gpu_train", trained(about | {"ceiling": limits}, shape, flops, runs))
+    limits.append(ceiling(device, side, times))  # before and after: clocks move
+    about |= {"ceiling": limits}
+    keep(args, "gpu_train", trained(about, shape, flops, runs))
     rows = sweep(device, *(((16, 32), 32, 2, 8, 2) if args.smoke else
                            ((512, 1024, 2048, 4096, 8192, 16384), 16384, 12, 64, 20)))
     keep(args, "gpu_attention", about | {"causal": True, "dtype": "bf16", "rows": rows})
     words = decoding(device, config, (1, 2) if args.smoke else (1, 32), config.n_max // 2 if args.smoke else 256)
     keep(args, "gpu_decode", about | {"config": shape, "dtype": "bf16", "rows": words})
-    report(about, flops, runs, rows, words, top)
+    report(about, flops, runs, rows, words)
     if failed:
         sys.exit(f"gpu: {', '.join(failed)} ended with an error")
 
 
-def keep(args, name, content, quiet=False):
-    """One record, in its file or, of tiny shapes, on the screen, where what is not whole yet stays out."""
-    text = json.dumps({"benchmark": name} | content, indent=1)
+def peak_of(about):
+    return max(limit["flops"] for limit in about["ceiling"])
+
+
+def trained(about, shape, flops, runs):
+    """The record of the steps, each with its share of the peak that is known by now."""
+    for run in runs:
+        run["utilisation"] = {how: flops[how] * run["tokens_per_second"] / peak_of(about) for how in ("full", "causal")}
+    return about | {"config": shape, "flops_per_token": flops, "runs": runs}
+
+
+def keep(args, name, content):
+    """One record, in its file or, of tiny shapes, on the screen."""
+    content = {"benchmark": name} | content
     if args.smoke:
-        return None if quiet else print(json.dumps(json.loads(text)))
+        return print(json.dumps(content))
     args.out.mkdir(parents=True, exist_ok=True)
-    path = args.out / f"{name}.json"
-    (new := path.with_suffix(".new")).write_text(text + "\n", encoding="utf-8")
-    new.replace(path)
-    if not quiet:
-        print(f"Written to {path}", flush=True)
+    replace(args.out / f"{name}.json", content)
+    print(f"Written to {args.out / name}.json", flush=True)
 
 
-def report(about, flops, runs, rows, words, top):
-    print(f"\n{about['machine']}, {about['versions']}; bf16 products at {top / 1e12:.4g} TFLOP/s")
+def report(about, flops, runs, rows, words):
+    print(f"\n{about['machine']}, {about['versions']}; bf16 products at {peak_of(about) / 1e12:.4g} TFLOP/s")
     print(f"{flops['parameters']:,} parameters, {flops['full'] / 1e6:.4g} MFLOP a token, causal "
           f"{flops['causal'] / 1e6:.4g}\n")
     print(f"{'training step':>31}  {'tokens/s':>10}  {'ms':>8}  {'of the ceiling':>14}  {'causal':>6}  {'peak GB':>7}")

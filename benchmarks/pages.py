@@ -126,19 +126,21 @@ def limits() -> str:
     (of_step, step), (of_flash, attention) = (found(*some) for some in LIMITS.values())
     history = json.loads((RESULTS / "history.json").read_text(encoding="utf-8"))
     here = place(key(of_step["machine"]))
-    others = [f"on {cpu.removesuffix(UNTOLD)} {first} and {last}" for cpu, arch in places(history)
-              if (cpu, arch) != here and arch != "Haswell"
-              for first, last in [[_there(history, words, (cpu, arch)) for words in list(BEHIND)[:2]]] if first]
+    ratios = {where: [there(history, each, where, CHOSEN) for each in [*BEHIND.values()][:2]]
+              for where in places(history) if where != here}
+    others = [f"on {cpu.removesuffix(UNTOLD)} {first} and {last}" for (cpu, _), (first, last) in ratios.items()
+              if None not in (first, last)]
+    elsewhere = (" PyTorch's own kernels are at their best on some processors: the first two ratios were "
+                 f"{', '.join(others)}." if others else "")
     return (f"The products of matrices alone take {said('', step, quiet(of_step))} of PyTorch's training step and "
             f"{said('', attention, quiet(of_flash))} of its attention there: what a NumPy program can gain ends at "
-            "these numbers. PyTorch's own kernels are at their best on some processors: the first two ratios were "
-            f"{', '.join(others)}.")
+            f"these numbers.{elsewhere}")
 
 
-def _there(history, words, where):
-    """What a line of the README would say of another place, or nothing."""
-    name, ratio, asked = BEHIND[words]
-    some = newest(history, name, name_of(row_of(name, asked)), ratio, where=where)
+def there(history: dict, behind: tuple, where: tuple[str, str], kind: str | None = None) -> str | None:
+    """What the newest run of a place says of a ratio, or nothing."""
+    name, ratio, asked = behind
+    some = newest(history, name, name_of(row_of(name, asked)), ratio, kind, where)
     return said(ratio, some[2][ratio]["median"], quiet(some[1])) if some else None
 
 
@@ -153,10 +155,8 @@ def kernels(history: dict) -> str:
     columns = places(history)
     lines = ["| Ratio | " + " | ".join(f"{cpu}: {arch}" for cpu, arch in columns) + " |",
              "|---" * (1 + len(columns)) + "|"]
-    for what, (name, ratio, asked) in KERNELS.items():
-        runs = [newest(history, name, name_of(row_of(name, asked)), ratio, where=where) for where in columns]
-        lines.append(f"| {what} | " + " | ".join(
-            said(ratio, some[2][ratio]["median"], quiet(some[1])) if some else "–" for some in runs) + " |")
+    for what, behind in KERNELS.items():
+        lines.append(f"| {what} | " + " | ".join(there(history, behind, where) or "–" for where in columns) + " |")
     text = "\n".join(lines) + "\n"
     if any(cpu.endswith(UNTOLD) for cpu, _ in columns):
         text += "\n† Runs that did not note which of a maker's processors they had: one column may be of several.\n"

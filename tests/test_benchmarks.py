@@ -113,12 +113,16 @@ def test_gpu_runs_on_a_bare_machine():
         ran("-c", BARE + "import scipy")
 
 
-def test_a_mode_that_fails_costs_no_other_its_figures():
+@pytest.mark.parametrize(("broken", "failed", "last"), [
+    ("MinimalGPT", "plain GPT, bf16, plain GPT, bf16, compiled", "torch.nn layers, bf16, compiled"),
+    ("LayersGPT", "torch.nn layers, bf16, torch.nn layers, bf16, compiled", "plain GPT, bf16, compiled")])
+def test_a_mode_that_fails_costs_no_other_its_figures(broken, failed, last):
+    """Nor does the last of them."""
     start = (f"{BARE}\nsys.argv = ['gpu.py', '--smoke', '--commit', 'abc']\nsys.path.insert(0, '.')\nimport gpu\n"
-             "gpu.MinimalGPT = None\ntry: gpu.main()\nexcept SystemExit as stop: print(stop)")
+             f"gpu.{broken} = None\ntry: gpu.main()\nexcept SystemExit as stop: print(stop)")
     printed = ran("-c", start)
-    assert "gpu: plain GPT, bf16, plain GPT, bf16, compiled ended with an error" in printed
-    assert [run["mode"] for run in records(printed)[0]["runs"]][-1] == "torch.nn layers, bf16, compiled"
+    assert f"gpu: {failed} ended with an error" in printed
+    assert [run["mode"] for run in records(printed)[0]["runs"]][-1] == last
 
 
 def test_without_a_gpu_nothing_is_written(monkeypatch, capsys, tmp_path):

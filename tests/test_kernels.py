@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 """The kernels by hand: in Triton's interpreter on a CPU, compiled for a GPU that need not be there, and in the model."""
 
+import contextlib
 import importlib.util
 import os
 import subprocess
@@ -75,11 +76,6 @@ def attention_is_right(module):
 
 
 def norms_are_right(module):
-    with patch.object(module, "PROGRAMS", 128):
-        _norms_are_right(module)
-
-
-def _norms_are_right(module):
     rng = np.random.default_rng(1)
     for lead, d in (((3, 5), 7), ((2,), 64), ((150,), 12), ((), 100), ((0,), 4)):  # 150 rows are more than programs
         X, gamma, beta, dY = 2 + normal(rng, *lead, d), normal(rng, d), normal(rng, d), normal(rng, *lead, d)
@@ -93,11 +89,6 @@ def _norms_are_right(module):
 
 
 def losses_are_right(module):
-    with patch.object(module, "BLOCK", 1024):
-        _losses_are_right(module)
-
-
-def _losses_are_right(module):
     rng = np.random.default_rng(2)
     for V in (5, 1024, 2500):  # less than a block, a block, some and a rest
         Z, ids, w = 5 * normal(rng, 3, 4, V), rng.integers(V, size=(3, 4)), rng.random((3, 4)).astype(np.float32)
@@ -119,12 +110,21 @@ def _losses_are_right(module):
             near(found, [np.array(L.item()), known.grad.numpy()], f"cross-entropy {V}, {options.keys()}")
 
 
-PROOFS = {"attention": attention_is_right, "norm": norms_are_right, "loss": losses_are_right}
+PROOFS = {"attention": (attention_is_right, {}), "norm": (norms_are_right, {"PROGRAMS": 128}),
+          "loss": (losses_are_right, {"BLOCK": 1024})}  # and the sizes for which the examples are made
+
+
+def is_right(stem, module):
+    proof, sizes = PROOFS[stem]
+    with contextlib.ExitStack() as stack:
+        for name, size in sizes.items():
+            stack.enter_context(patch.object(module, name, size))
+        proof(module)
 
 
 @pytest.mark.parametrize("stem", PROOFS)
 def test_kernels_equal_the_numpy_half(stem):
-    PROOFS[stem](importlib.import_module(f"byhand.kernels.{stem}"))
+    is_right(stem, importlib.import_module(f"byhand.kernels.{stem}"))
 
 
 WRONG = [
@@ -157,7 +157,7 @@ WRONG = [
 def test_wrong_kernels_are_caught(stem, old, new, story, tmp_path):
     module = wrong_module(stem, old, new, tmp_path)
     with pytest.raises(AssertionError, match="is off by"), np.errstate(all="ignore"):
-        PROOFS[stem](module)
+        is_right(stem, module)
 
 
 @pytest.mark.parametrize("dtype", [x for x in kernels._launch.DTYPES if x != torch.float32])
@@ -174,10 +174,6 @@ def test_half_precision_is_within_its_own_rounding(dtype):
     Z = (4 * torch.randn(5, 33, generator=generator)).to(DEVICE, dtype)
     found, known = (kernels.cross_entropy(z, torch.arange(5, device=DEVICE)) for z in (Z, Z.float()))
     assert found.dtype == torch.float32 and found == known
-
-
-DTYPE_LINES = [("pt._kernels", "chosen == \"torch\" or ", "True or "),
-               ("pt._kernels", "torch.get_autocast_dtype(place)", "tensors[0].dtype")]
 
 
 def handed_over(switch, monkeypatch):
@@ -198,9 +194,10 @@ def test_autocast_reaches_the_kernels(monkeypatch):
     assert handed_over(pt._kernels, monkeypatch) == [torch.bfloat16] * 3
 
 
-@pytest.mark.parametrize(("place", "old", "new"), DTYPE_LINES)
-def test_kernels_without_autocast_are_caught(place, old, new, monkeypatch):
-    assert handed_over(build(place, old, new), monkeypatch) == [torch.float32] * 3
+@pytest.mark.parametrize(("old", "new"), [('chosen == "torch" or ', "True or "),
+                                          ("torch.get_autocast_dtype(place)", "tensors[0].dtype")])
+def test_kernels_without_autocast_are_caught(old, new, monkeypatch):
+    assert handed_over(build("pt._kernels", old, new), monkeypatch) == [torch.float32] * 3
 
 
 def test_the_model_takes_them_by_one_switch(monkeypatch):

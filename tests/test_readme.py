@@ -130,6 +130,12 @@ def test_a_ratio_of_a_busy_machine_says_so(pages, name, monkeypatch):
     assert not any(pages.BUSY in x for x in pages.table_lines(pages.filled(PAGES["README.md"])))
 
 
+def test_without_runs_elsewhere_nothing_is_said_of_them(pages, monkeypatch):
+    assert "some processors" in pages.limits()
+    monkeypatch.setattr(pages, "places", lambda history: [])
+    assert pages.limits().endswith("ends at these numbers.")
+
+
 INNER = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
 
 
