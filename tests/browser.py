@@ -113,14 +113,17 @@ def must_tap(opened) -> None:
 
 
 @contextlib.contextmanager
-def visitor(chrome, site: str, width: int = 1280, scheme: str = "light"):
-    """A fresh reader: one page, one width, one colour scheme; page.found collects what goes wrong."""
+def visitor(chrome, site: str, width: int = 1280, scheme: str = "light", workers: str = "block"):
+    """A fresh reader: one page, one width, one colour scheme; page.found collects what goes wrong. With workers="allow"
+    the browser may keep the book for when there is no network."""
     looks = {"color_scheme": scheme, "reduced_motion": "reduce"}
     if chrome.browser_type.name == "firefox":  # is not told so by WebDriver: a setting, and the theme's own choice
         looks = dict.fromkeys(looks, "null")
+    else:
+        looks["service_workers"] = workers
     context = chrome.new_context(viewport={"width": width, "height": 900}, **looks)
     page = context.new_page()
-    if "null" in looks.values():
+    if chrome.browser_type.name == "firefox":
         def emulate_media(color_scheme=scheme, **more):
             chosen = f"try {{ localStorage.setItem('mode', '{color_scheme}') }} catch {{ /* no page */ }}"
             context.add_init_script(chosen)

@@ -36,7 +36,7 @@ def pages(html):
 
 
 def run_cell(page, cell, limit=LIMIT):
-    """Press Run and wait: seconds, what the status says, what the cell shows."""
+    """Press Run and wait: seconds, what the status says, what the cell shows besides bars of its loops."""
     start = time.perf_counter()
     cell.evaluate("cell => cell.querySelector('.live-run').click()")
     try:
@@ -45,7 +45,8 @@ def run_cell(page, cell, limit=LIMIT):
         page.evaluate("document.querySelector('.live-stop:not([hidden])').click()")
         page.wait_for_function(IDLE)
     say, error, text = cell.evaluate("""cell => [cell.querySelector('.live-bar .live-status').textContent,
-        cell.querySelector('.live-error')?.textContent ?? "", cell.querySelector('.live-result').textContent]""")
+        cell.querySelector('.live-error')?.textContent ?? "", [...cell.querySelector('.live-result').children].filter(
+            (e) => !e.matches('.live-loops')).map((e) => e.textContent).join('')]""")
     return {"seconds": round(time.perf_counter() - start, 2), "status": say, "error": error, "text": text}
 
 

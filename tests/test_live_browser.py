@@ -17,6 +17,7 @@ from byhand.grade.sets import questions_of
 from live_cells import HTML, IDLE, answer_set, cells_of, has_full_marks, page_of, run_cell, write_answers
 from PIL import Image
 from playwright.sync_api import Error
+from test_kept import host
 
 pytestmark = [pytest.mark.browser, pytest.mark.live]
 SET = "book/exercises/ex04_attention.html"
@@ -32,12 +33,17 @@ WRONG = """def attention(Q, K, V, mask=None):
 RIGHT = WRONG.replace("Q @ K.mT", "Q @ K.mT / np.sqrt(Q.shape[-1])")
 
 
-@pytest.fixture(scope="module")
-def site():
+def html_of_live():
+    """The folder of the book that `make live` prepared."""
     html = Path(os.environ.get("BOOK_HTML", HTML))
     if not (html / "_static" / "live" / "page.js").is_file():
         pytest.skip("NO LIVE CELLS: run `make live`, or the cells that run in the page are not tried")
-    with serve(html) as address:
+    return html
+
+
+@pytest.fixture(scope="module")
+def site():
+    with serve(html_of_live()) as address:
         yield address
 
 
@@ -87,6 +93,41 @@ def test_nothing_is_loaded_before_the_first_run(chrome, site):
         asked.clear()
         assert run_cell(page, page.locator("[data-live].cell").first)["status"] == "done"
         assert not [name for name in asked if name.endswith("packed")]
+
+
+@pytest.mark.parametrize("wrong", [None, ("keeping ??= keepBook()", "keeping ??= Promise.resolve(tellKept())")],
+                         ids=["", "said, but not done"])
+def test_after_the_first_run_the_host_may_go(chrome, wrong, tmp_path):
+    """Then all of the book opens, finds, and runs, below a path of its own; tests/test_kept.py has more of this."""
+    (tmp_path / "below").symlink_to(html_of_live().resolve())
+    with host(tmp_path) as server:
+        site = f"http://127.0.0.1:{server.server_port}/below"
+        with visitor(chrome, site, workers="allow") as page:
+            if wrong:
+                text = (html_of_live() / "_static" / "live" / "page.js").read_text(encoding="utf-8")
+                assert text.count(wrong[0]) == 1
+                page.route("**/live/page.js", lambda route: route.fulfill(
+                    body=text.replace(*wrong), content_type="text/javascript"))
+            visit(page, f"{site}/{SET}")
+            told = page.get_by_text("it opens without a network too")
+            assert not told.is_visible()
+            write(cell_of(page, "def attention("), RIGHT)
+            assert "3 / 3 points" in run(page, "check(attention)")["text"]
+            told.wait_for()
+            server.shutdown()
+            server.server_close()
+            if wrong:
+                with pytest.raises(Error):
+                    visit(page, f"{site}/{SET}")
+                return
+            visit(page, f"{site}/{SET}")
+            assert told.is_visible() and "np.sqrt(Q.shape[-1])" in page.locator(".cm-content").first.inner_text()
+            assert "3 / 3 points" in run(page, "check(attention)")["text"]
+            for name in ("", "book/", "book/04_attention.html#equation-4-3", "book/14_pretrain.html"):
+                visit(page, f"{site}/{name}")
+                assert faults(page) == [], name
+            visit(page, f"{site}/search.html?q=softmax")
+            page.locator(".bd-search-container ol a").first.wait_for()
 
 
 def test_an_exercise_from_a_wrong_answer_to_full_marks(page):
@@ -266,7 +307,7 @@ def test_the_start_page_trains_with_a_bar_and_a_curve(start):
     assert re.fullmatch(r"takes about \d+ s here", cell.locator(".live-status").inner_text())
     said = trains(start, cell, 240, 400)
     stored = cell.locator(":scope > .cell_output pre").text_content()
-    assert said["text"].endswith(stored)  # what it says on the way is what it says in Jupyter
+    assert said["text"] == stored  # what it says on the way is what it says in Jupyter
     assert faults(start) == []
     need = start.locator("[data-needs]", has_text="optimizer.zero_grad()").locator(".live-needs")
     assert need.text_content() == "needs PyTorch"
@@ -300,7 +341,7 @@ def test_a_wrong_bar_is_found_out(chrome, site, name):
         cell = page.locator("[data-live].cell", has_text=TRAIN).first
         write(cell, quick)
         if name is None:
-            assert trains(page, cell, 60, 60)["text"].endswith("nearly\n")
+            assert trains(page, cell, 60, 60)["text"] == "nearly\n"
             return
         with pytest.raises((AssertionError, Error)):
             page.set_default_timeout(3000)
@@ -358,9 +399,7 @@ def test_an_old_browser_has_the_stored_page(chrome, site, old):
 
 
 def test_a_page_opened_as_a_file_is_the_stored_page(chrome):
-    html = Path(os.environ.get("BOOK_HTML", HTML)).resolve()
-    if not (html / "_static" / "live" / "page.js").is_file():
-        pytest.skip("NO LIVE CELLS: run `make live`")
+    html = html_of_live().resolve()
     page = chrome.new_page()
     page.goto((html / SET).as_uri())
     assert page.locator("[data-live].cell").count() > 40

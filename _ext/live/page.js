@@ -62,6 +62,25 @@
     } });
   }
 
+  // ---- the book, kept for when there is no network: asked for after the first Run, once a visit
+  const keptWords = make("span", { role: "status" });
+  let keeping;
+  const tellKept = () => { keptWords.textContent = " The book is kept in this browser: it opens without a network too."; };
+
+  async function keepBook() { // a browser that keeps nothing (a private window, a host without https) is left in peace
+    const root = new URL("../../", base);
+    const kept = await navigator.serviceWorker.register(new URL("offline.js", root), { scope: root, updateViaCache: "none" });
+    const fresh = kept.installing ?? kept.waiting;
+    if (fresh) {
+      await new Promise((done, failed) => {
+        const look = () => (fresh.state === "activated" ? done() : fresh.state === "redundant" && failed());
+        fresh.addEventListener("statechange", look);
+        look();
+      });
+    }
+    tellKept();
+  }
+
   const inTurn = (work) => (queue = queue.then(work, work));
 
   // ---- how far a loop is, and its loss
@@ -233,6 +252,7 @@
       this.buttons.stop.hidden = false;
       try {
         await session((text) => this.say(text));
+        if (navigator.serviceWorker) keeping ??= keepBook().catch(() => { keeping = undefined; }); // the next Run tries again
         if (!earlier) {
           const plan = cells.map((cell) => [cell.id, cell.text, cell.able]);
           earlier = (await ask({ plan, target: cells.indexOf(this) })).plan.map((k) => cells[k]);
@@ -372,7 +392,8 @@
     const unable = cells.filter((cell) => !cell.able).length;
     const words = make("p", {}, `The code of this page runs here, in your browser: press Run below a cell, or Edit to change it. `
       + (unable ? `${cells.length - unable} of its ${cells.length} cells can; each of the others says what it needs. ` : "")
-      + `The first Run loads Python (${megabytes} MB, once). What you write, and your points, stay in this browser.`);
+      + `The first Run loads Python (${megabytes} MB, once). What you write, and your points, stay in this browser.`, keptWords);
+    if (navigator.serviceWorker?.controller) tellKept();
     const bar = make("div", { class: "live-bar" }, button("Save as a notebook", () => tell(save())),
       button("Take a notebook back", () => chosen.click()), chosen, status);
     return make("div", { class: "live-top", role: "region", "aria-label": "Run the code of this page" }, words, bar);
