@@ -392,7 +392,7 @@
     const unable = cells.filter((cell) => !cell.able).length;
     const words = make("p", {}, `The code of this page runs here, in your browser: press Run below a cell, or Edit to change it. `
       + (unable ? `${cells.length - unable} of its ${cells.length} cells can; each of the others says what it needs. ` : "")
-      + `The first Run loads Python (${megabytes} MB, once). What you write, and your points, stay in this browser.`, keptWords);
+      + `The first Run loads Python (${megabytes} MB, once)${navigator.serviceWorker ? ", then the rest of the book" : ""}. What you write, and your points, stay in this browser.`, keptWords);
     if (navigator.serviceWorker?.controller) tellKept();
     const bar = make("div", { class: "live-bar" }, button("Save as a notebook", () => tell(save())),
       button("Take a notebook back", () => chosen.click()), chosen, status);
