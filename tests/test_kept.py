@@ -31,11 +31,13 @@ PAGES = {"index.html": "the first", "book/index.html": "the book", "book/one.htm
 
 class Host(http.server.SimpleHTTPRequestHandler):
     """A host of plain files that leaves out `.html`, as some do, and remembers what it was asked for. It keeps no
-    connection open: one would go on to answer when the host is gone."""
+    connection open: one would go on to answer when the host is gone. A page is sent whole each time: by its date, of
+    whole seconds, one that was written twice within a second is the same, or may be taken unasked for a moment."""
 
     def do_GET(self):
         path = self.path.partition("?")[0]
         self.server.asked.append(path.removeprefix(f"/{BELOW}/"))
+        del self.headers["If-Modified-Since"]
         if path.endswith(".html"):
             self.send_response(301)
             self.send_header("Location", re.sub(r"(?<=/)index\.html|\.html", "", self.path, count=1))
@@ -44,6 +46,10 @@ class Host(http.server.SimpleHTTPRequestHandler):
         if not Path(self.translate_path(path)).exists():
             self.path = path + ".html"
         return super().do_GET()
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
 
     def log_message(self, *args):
         pass
