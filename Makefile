@@ -14,7 +14,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --no-compile
 INSTALLED := .venv/.installed
 BUILT := _build/.built
-SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -name '*.pyc' ! -name '*.nb.md' \
+SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -path '*/__pycache__/*' ! -name '*.nb.md' \
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 

@@ -1,7 +1,9 @@
 """What README.md and CONTRIBUTING.md tell people to type and to open is there, and does what they say."""
 
 import importlib
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -178,3 +180,44 @@ def test_no_figure_of_a_gpu_is_claimed():
     assert gpu_told_wrongly(silent if not records else {name: NO_GPU for name in texts}, records) == list(texts)
     assert gpu_told_wrongly(texts, [] if records else ["gpu_train.json"]) == list(texts)
     assert "recorded there" not in texts["book/times.md"]  # as it was: hours on a GPU that nobody had recorded
+
+
+def builds(folder, makefile, changed):
+    """How often the book is built: once, and again after this file was written; the builder counts and does nothing."""
+    names = ("requirements.txt", "constraints.txt", "pyproject.toml", "_config.yml", "_toc.yml", "_ext/a.py",
+             "book/a.md", "lib/byhand/a.py", ".venv/.installed")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # those of `make test`
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("")
+    (folder / "Makefile").write_text(makefile, encoding="utf-8")
+    builder = folder / ".venv" / "bin" / "jupyter-book"
+    builder.parent.mkdir()
+    builder.write_text("#!/bin/sh\necho built >> built.log\n")
+    builder.chmod(0o755)
+    for name in (None, changed):
+        if name:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("x")
+        subprocess.run(["make", "book"], cwd=folder, check=True, capture_output=True, env=env)
+    return (folder / "built.log").read_text().count("built")
+
+
+@pytest.mark.parametrize(("changed", "count"), [
+    ("book/a.md", 2), ("lib/byhand/a.py", 2), ("_ext/live/page.js", 2), ("_toc.yml", 2), ("README.md", 1),
+    ("lib/byhand/__pycache__/a.cpython-311.pyc", 1), ("lib/byhand/annex/__pycache__/loops.rows-85.py311.1.nbc", 1),
+    ("book/a.nb.md", 1), ("book/.ipynb_checkpoints/a.ipynb", 1)])
+def test_the_book_is_built_anew_when_its_sources_change(changed, count, tmp_path):
+    """Not for what Python and Numba have compiled: a run of the tests writes that."""
+    assert builds(tmp_path, MAKEFILE, changed) == count
+
+
+@pytest.mark.parametrize(("old", "new", "changed"), [
+    ("! -path '*/__pycache__/*'", "! -name '*.pyc'", "lib/byhand/annex/__pycache__/loops.rows-85.py311.1.nbc"),
+    ("find book _ext lib", "find book _ext", "lib/byhand/a.py")])
+def test_wrong_sources_are_found_out(old, new, changed, tmp_path):
+    assert MAKEFILE.count(old) == 1
+    (tmp_path / "right").mkdir()
+    (tmp_path / "wrong").mkdir()
+    wrong = builds(tmp_path / "wrong", MAKEFILE.replace(old, new), changed)
+    assert builds(tmp_path / "right", MAKEFILE, changed) != wrong
