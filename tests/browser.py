@@ -44,23 +44,36 @@ def built_book(page: str = "book/index.html") -> Path:
     return HTML
 
 
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+
+def end(server) -> None:
+    """From now on nobody answers there; said twice it is no harm."""
+    server.shutdown()
+    server.server_close()
+
+
 @contextlib.contextmanager
-def serve(folder: Path):
-    """The folder on 127.0.0.1, at a port that is free."""
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+def running(folder: Path, handler=Quiet):
+    """A server of the folder on 127.0.0.1, at a port that is free."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(folder)))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield server
     finally:
-        server.shutdown()
-        server.server_close()
+        end(server)
+
+
+@contextlib.contextmanager
+def serve(folder: Path):
+    """The address of the folder, served on this machine."""
+    with running(folder) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 # Playwright tells a Firefox at each new context that no colour scheme is asked for; one that does not know the command
@@ -153,9 +166,9 @@ def visit(page: Page, url: str) -> None:
     page.goto(url, wait_until="load")
 
 
-def answer_with(page: Page, name: str, old: str, new: str) -> None:
+def answer_with(page: Page, name: str, old: str, new: str, html: Path = HTML) -> None:
     """From now on the page gets a wrong version of a file of the book's own: with one piece of it replaced."""
-    text = (HTML / "_static" / name).read_text(encoding="utf-8")
+    text = (html / "_static" / name).read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{old!r} is there {text.count(old)} times"
     kind = {"js": "text/javascript", "css": "text/css"}[name.rpartition(".")[2]]
     page.route(f"**/_static/{name}*", lambda route: route.fulfill(body=text.replace(old, new), content_type=kind))

@@ -2,15 +2,12 @@
 edition fetches. tests/test_live_browser.py sees the same of the whole book, after a Run."""
 
 import contextlib
-import http.server
 import re
-import threading
-from functools import partial
 from pathlib import Path
 
 import make_live
 import pytest
-from browser import visit, visitor
+from browser import Quiet, end, running, visit, visitor
 from playwright.sync_api import Error
 
 pytestmark = pytest.mark.browser
@@ -29,10 +26,12 @@ PAGES = {"index.html": "the first", "book/index.html": "the book", "book/one.htm
          "_sources/book/one.ipynb": "one as a notebook", "_sources/book/two.ipynb": "another"}
 
 
-class Host(http.server.SimpleHTTPRequestHandler):
+class Host(Quiet):
     """A host of plain files that leaves out `.html`, as some do, and remembers what it was asked for. It keeps no
     connection open: one would go on to answer when the host is gone. A page is sent whole each time: by its date, of
     whole seconds, one that was written twice within a second is the same, or may be taken unasked for a moment."""
+
+    protocol_version = "HTTP/1.0"
 
     def do_GET(self):
         path = self.path.partition("?")[0]
@@ -51,20 +50,12 @@ class Host(http.server.SimpleHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
-    def log_message(self, *args):
-        pass
-
 
 @contextlib.contextmanager
 def host(root):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Host, directory=str(root)))
-    server.asked, server.daemon_threads = [], True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with running(root, Host) as server:
+        server.asked = []
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def shelf(root, edit=("", ""), **changed):
@@ -109,8 +100,7 @@ def stands(page):
 def opens_without_a_network(chrome, root, edit=("", "")):
     with kept(chrome, root, edit) as (page, site, server):
         page.wait_for_function("navigator.serviceWorker.controller", timeout=3000)
-        server.shutdown()
-        server.server_close()
+        end(server)
         for name, text in (("index.html", "the first"), ("", "the first"), ("book", "the book"), ("book/", "the book"),
                            ("book/one", "one"), ("book/two.html", "two"), ("book/two.html?from=one#id", "two")):
             visit(page, f"{site}/{name}")
@@ -141,8 +131,7 @@ def a_new_edition_comes(chrome, root, edit=("", "")):
                 && names.includes("{edition}") && names.includes("else");
         }}""")
         assert [name for name in server.asked if name != "offline.js"] == ["book/one.html", "book/one"]
-        server.shutdown()
-        server.server_close()
+        end(server)
         for name, text in (("book/one.html", "one, anew"), ("book/two.html", "two")):
             visit(page, f"{site}/{name}")
             assert stands(page) == text, name

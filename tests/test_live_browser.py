@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import accessibility, faults, narrow, serve, visit, visitor
+from browser import accessibility, answer_with, end, faults, narrow, serve, visit, visitor
 from byhand.grade.sets import questions_of
 from live_cells import HTML, IDLE, answer_set, cells_of, has_full_marks, page_of, run_cell, write_answers
 from PIL import Image
@@ -95,31 +95,33 @@ def test_nothing_is_loaded_before_the_first_run(chrome, site):
         assert not [name for name in asked if name.endswith("packed")]
 
 
-@pytest.mark.parametrize("wrong", [None, ("keeping ??= keepBook()", "keeping ??= Promise.resolve(tellKept())")],
-                         ids=["", "said, but not done"])
-def test_after_the_first_run_the_host_may_go(chrome, wrong, tmp_path):
-    """Then all of the book opens, finds, and runs, below a path of its own; tests/test_kept.py has more of this."""
-    (tmp_path / "below").symlink_to(html_of_live().resolve())
-    with host(tmp_path) as server:
+OTHER = "addEventListener('activate', (event) => event.waitUntil(clients.claim()));"
+OTHERS = """async () => {
+    const taken = new Promise((done) => navigator.serviceWorker.addEventListener("controllerchange", done));
+    await navigator.serviceWorker.register("/other.js");
+    await taken;
+}"""
+
+
+def the_host_may_go(chrome, root, wrong=None):
+    """After the first Run all of the book opens, finds, and runs, below a path of its own, beside another's worker that
+    keeps nothing; tests/test_kept.py has more of this."""
+    (root / "below").symlink_to(html_of_live().resolve())
+    (root / "other.js").write_text(OTHER)
+    with host(root) as server:
         site = f"http://127.0.0.1:{server.server_port}/below"
         with visitor(chrome, site, workers="allow") as page:
             if wrong:
-                text = (html_of_live() / "_static" / "live" / "page.js").read_text(encoding="utf-8")
-                assert text.count(wrong[0]) == 1
-                page.route("**/live/page.js", lambda route: route.fulfill(
-                    body=text.replace(*wrong), content_type="text/javascript"))
+                answer_with(page, "live/page.js", *wrong, html=html_of_live())
+            visit(page, f"{site}/genindex.html")
+            page.evaluate(OTHERS)
             visit(page, f"{site}/{SET}")
             told = page.get_by_text("it opens without a network too")
             assert not told.is_visible()
             write(cell_of(page, "def attention("), RIGHT)
             assert "3 / 3 points" in run(page, "check(attention)")["text"]
             told.wait_for()
-            server.shutdown()
-            server.server_close()
-            if wrong:
-                with pytest.raises(Error):
-                    visit(page, f"{site}/{SET}")
-                return
+            end(server)
             visit(page, f"{site}/{SET}")
             assert told.is_visible() and "np.sqrt(Q.shape[-1])" in page.locator(".cm-content").first.inner_text()
             assert "3 / 3 points" in run(page, "check(attention)")["text"]
@@ -128,6 +130,18 @@ def test_after_the_first_run_the_host_may_go(chrome, wrong, tmp_path):
                 assert faults(page) == [], name
             visit(page, f"{site}/search.html?q=softmax")
             page.locator(".bd-search-container ol a").first.wait_for()
+
+
+def test_after_the_first_run_the_host_may_go(chrome, tmp_path):
+    the_host_may_go(chrome, tmp_path)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("keeping ??= keepBook()", "keeping ??= Promise.resolve(tellKept())"), ("?.scriptURL === offline.href", ""),
+], ids=["said, but not done", "said, but done by another"])
+def test_a_page_that_says_kept_and_is_not_is_found_out(chrome, old, new, tmp_path):
+    with pytest.raises((AssertionError, Error)):
+        the_host_may_go(chrome, tmp_path, (old, new))
 
 
 def test_an_exercise_from_a_wrong_answer_to_full_marks(page):
@@ -333,10 +347,7 @@ def test_a_wrong_bar_is_found_out(chrome, site, name):
             quick = QUICK.replace("range(60)", "iter(range(60))")  # a loop that tells nothing
         elif name:
             file, old, new = WRONG_PAGES[name]
-            text = (Path(os.environ.get("BOOK_HTML", HTML)) / "_static" / "live" / file).read_text(encoding="utf-8")
-            assert text.count(old) == 1
-            page.route(f"**/live/{file}", lambda route: route.fulfill(
-                body=text.replace(old, new), content_type="text/javascript"))
+            answer_with(page, f"live/{file}", old, new, html=html_of_live())
         visit(page, f"{site}/book/start.html")
         cell = page.locator("[data-live].cell", has_text=TRAIN).first
         write(cell, quick)

@@ -63,13 +63,13 @@
   }
 
   // ---- the book, kept for when there is no network: asked for after the first Run, once a visit
+  const offline = new URL("../../offline.js", base);
   const keptWords = make("span", { role: "status" });
   let keeping;
   const tellKept = () => { keptWords.textContent = " The book is kept in this browser: it opens without a network too."; };
 
   async function keepBook() { // a browser that keeps nothing (a private window, a host without https) is left in peace
-    const root = new URL("../../", base);
-    const kept = await navigator.serviceWorker.register(new URL("offline.js", root), { scope: root, updateViaCache: "none" });
+    const kept = await navigator.serviceWorker.register(offline, { updateViaCache: "none" });
     const fresh = kept.installing ?? kept.waiting;
     if (fresh) {
       await new Promise((done, failed) => {
@@ -393,7 +393,7 @@
     const words = make("p", {}, `The code of this page runs here, in your browser: press Run below a cell, or Edit to change it. `
       + (unable ? `${cells.length - unable} of its ${cells.length} cells can; each of the others says what it needs. ` : "")
       + `The first Run loads Python (${megabytes} MB, once)${navigator.serviceWorker ? ", then the rest of the book" : ""}. What you write, and your points, stay in this browser.`, keptWords);
-    if (navigator.serviceWorker?.controller) tellKept();
+    if (navigator.serviceWorker?.controller?.scriptURL === offline.href) tellKept(); // an origin may have others
     const bar = make("div", { class: "live-bar" }, button("Save as a notebook", () => tell(save())),
       button("Take a notebook back", () => chosen.click()), chosen, status);
     return make("div", { class: "live-top", role: "region", "aria-label": "Run the code of this page" }, words, bar);
