@@ -1,10 +1,14 @@
 """One process of two under torchrun: runs whose parameters are cut over both, and runs that go on after a death.
 
-`processes.two_processes(this file, FOLDER, restarts=2)`: the second process kills itself twice, in step 4 of a run with
-parameters whole in each and in step 4 of one with parameters cut, and torchrun starts both processes again.
+`processes.two_processes(this file, FOLDER, restarts=3)`: the second process kills itself in step 4 of a run with
+parameters whole in each, in step 4 of one with parameters cut, and once where nothing is under test; torchrun starts
+both processes again.
 FOLDER/N.py.txt are versions of byhand.pt.train, each of which trains for some steps, stops, and goes on; what the first
-process found is written to FOLDER/N.json, and of the two that were killed to FOLDER/killed.json. At last the processes
-run the command `train.main` of FOLDER/flags.json.
+process found is written to FOLDER/N.py.json, and of the two that were killed to FOLDER/killed.json. At last the
+processes run the command `train.main` of FOLDER/flags.json.
+
+A busy machine may end a start anywhere, and each start begins at the top of this file: what an earlier one has written
+is done, and what it left half done is done anew in a folder of its own.
 """
 
 import dataclasses
@@ -21,6 +25,7 @@ import torch
 import torch.distributed as dist
 from byhand import tree
 from byhand.config import ModelConfig
+from byhand.io.files import write_whole
 from byhand.pt._processes import meet
 from byhand.pt.loss import cross_entropy
 from byhand.pt.model import Decoder
@@ -65,43 +70,50 @@ def numbers(found):
 def main(folder):
     faulthandler.dump_traceback_later(float(os.environ["LIMIT"]), exit=True)  # as tests/processes.py says
     meet("gloo")
-    rank, world = dist.get_rank(), dist.get_world_size()
+    rank, world, start = dist.get_rank(), dist.get_world_size(), os.environ["TORCHELASTIC_RESTART_COUNT"]
+    done = {path.name for path in folder.glob("*.json")}
+    dist.barrier()  # both know the same, before the first writes more
 
     def share(step):
         return batch_at(step, rank, world)
+
+    def die_once(name):
+        if rank == 1 and not (died := folder / f"{name}.died").exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def dies_once(name):
         def batches(step):
             if rank == 1:
                 with (folder / f"{name}.steps").open("a") as file:
-                    print(step, file=file)
-                if step == 4 and not (folder / f"{name}.died").exists():
-                    (folder / f"{name}.died").touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    print(start, step, file=file)
+            if step == 4:
+                die_once(name)
             return share(step)
         return batches
 
     from byhand.pt import train as right
 
     killed = {}
-    for name, shard in (("whole", False), ("cut", True)):
+    for name, shard in (("whole", False), ("cut", True)) if "killed.json" not in done else ():
         for key, place, batches in ((name, folder / name, dies_once(name)), (f"{name} in peace", None, share)):
             killed[key] = numbers(run(right.train, place, 5, batches, p=0.1, shard=shard)[1])
-    if rank == 0:
-        (folder / "killed.json").write_text(json.dumps(killed))
-    for path in sorted(folder.glob("*.py.txt")):
+    if rank == 0 and killed:
+        write_whole(folder / "killed.json", json.dumps(killed).encode())
+    for path in sorted(path for path in folder.glob("*.py.txt") if f"{path.stem}.json" not in done):
         module = ModuleType("byhand.pt.train")
         exec(compile(path.read_text(encoding="utf-8"), path.name, "exec"), vars(module))
         try:
-            run(module.train, folder / path.stem, 3, share, shard=True)
-            net, found, asked = run(module.train, folder / path.stem, 5, share, shard=True, recompute=True)
+            run(module.train, folder / f"{path.stem} {start}", 3, share, shard=True)
+            net, found, asked = run(module.train, folder / f"{path.stem} {start}", 5, share, shard=True, recompute=True)
             held = sum(p.to_local().numel() if hasattr(p, "to_local") else p.numel() for p in net.parameters())
             result = numbers(found) | {"held": held, "asked": asked}
         except (RuntimeError, ValueError, TypeError) as error:  # a wrong version may be refused by torch
             result = {"error": f"{type(error).__name__}: {error}"}
-        if rank == 0:
-            (folder / f"{path.stem}.json").write_text(json.dumps(result))
+        die_once("between")
         dist.barrier()
+        if rank == 0:
+            write_whole(folder / f"{path.stem}.json", json.dumps(result).encode())
     right.meet = lambda backend: None  # they have met
     right.main(json.loads((folder / "flags.json").read_text()))
 

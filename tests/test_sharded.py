@@ -31,13 +31,13 @@ COMMAND = ["--steps=6", "--context=8", "--width=8", "--heads=2", "--layers=2", "
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """The folder in which two processes have done all that tests/sharded.py tells them, killed twice on the way."""
+    """The folder in which two processes have done all that tests/sharded.py tells them, killed three times."""
     home = tmp_path_factory.mktemp("home")
     for i, edits in enumerate([(), *(row[1:] for row in WRONG)]):
         (home / f"{i}.py.txt").write_text(edited("pt.train", *edits), encoding="utf-8")
     (home / "text.txt").write_text("to be or not to be " * 40)
     (home / "flags.json").write_text(json.dumps([*COMMAND, f"--text={home}/text.txt", f"--folder={home}/one agent"]))
-    done = two_processes(Path(__file__).with_name("sharded.py"), home, limit=200, restarts=6)
+    done = two_processes(Path(__file__).with_name("sharded.py"), home, limit=200, restarts=7)
     assert done.returncode == 0, done.stderr[-3000:]
     return home
 
@@ -66,7 +66,14 @@ def test_a_killed_process_is_started_again_and_the_run_goes_on(home, name):
     """By torchrun, after a SIGKILL in step 4: from the checkpoint of step 2, and to the same last bit."""
     killed = json.loads((home / "killed.json").read_text())
     assert (home / f"{name}.died").exists()
-    assert (home / f"{name}.steps").read_text().split() == ["1", "2", "3", "4", "3", "4", "5"]
+    starts = {}
+    for line in (home / f"{name}.steps").read_text().splitlines():
+        start, step = map(int, line.split())
+        starts.setdefault(start, []).append(step)
+    found = list(starts.values())  # a busy machine may end more starts: each goes on from the save after an even step
+    assert all(steps == list(range(steps[0], steps[-1] + 1)) and steps[0] % 2 for steps in found), found
+    died = next(i for i, steps in enumerate(found) if steps[-1] == 4)
+    assert found[0][0] == 1 and found[died + 1][0] == 3 and found[-1][-1] == 5, found
     assert killed[name] == killed[f"{name} in peace"]
     assert len(set(killed[name]["loss"])) == 5
 
