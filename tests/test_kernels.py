@@ -176,8 +176,8 @@ def test_half_precision_is_within_its_own_rounding(dtype):
     assert found.dtype == torch.float32 and found == known
 
 
-def handed_over(switch, monkeypatch):
-    """The dtypes that the kernel of attention gets under autocast to bfloat16, for inputs in float32."""
+def handed_over(switch, monkeypatch, dtype=torch.float32):
+    """The dtypes that the kernel of attention gets under autocast to bfloat16; none where torch's own is taken."""
     seen = []
     monkeypatch.setattr(kernels._launch, "DTYPES", (torch.float32, torch.bfloat16))
     monkeypatch.setattr(kernels, "flash_attention", lambda *x: (seen.extend(y.dtype for y in x[:3]), x[2])[1])
@@ -185,13 +185,20 @@ def handed_over(switch, monkeypatch):
     monkeypatch.setattr(switch, "chosen", "torch")
     with torch.autocast(DEVICE, torch.bfloat16), pt.use_kernels("triton"):
         switch.chosen = "triton"  # of a wrong version, which the switch does not reach
-        pt.attention.fused_attention(*torch.ones(3, 2, 5, 4, device=DEVICE))
+        pt.attention.fused_attention(*torch.ones(3, 2, 5, 4, device=DEVICE, dtype=dtype))
     return seen
 
 
 def test_autocast_reaches_the_kernels(monkeypatch):
     """As it reaches torch's own: a GPU multiplies float32 exactly at a hundredth of the speed."""
     assert handed_over(pt._kernels, monkeypatch) == [torch.bfloat16] * 3
+
+
+def test_autocast_leaves_float64_as_it_is(monkeypatch):
+    """As torch's own products do: who asks for float64 gets its digits."""
+    assert handed_over(pt._kernels, monkeypatch, torch.float64) == []
+    wrong = build("pt._kernels", " or tensors[0].dtype == torch.float64", "")
+    assert handed_over(wrong, monkeypatch, torch.float64) == [torch.bfloat16] * 3
 
 
 @pytest.mark.parametrize(("old", "new"), [('chosen == "torch" or ', "True or "),
