@@ -3,6 +3,7 @@ edition fetches. tests/test_live_browser.py sees the same of the whole book, aft
 
 import contextlib
 import re
+import time
 from pathlib import Path
 
 import make_live
@@ -36,6 +37,8 @@ class Host(Quiet):
     def do_GET(self):
         path = self.path.partition("?")[0]
         self.server.asked.append(path.removeprefix(f"/{BELOW}/"))
+        if path.removeprefix(f"/{BELOW}/") == self.server.late:
+            time.sleep(0.5)
         del self.headers["If-Modified-Since"]
         if path.endswith(".html"):
             self.send_response(301)
@@ -54,7 +57,7 @@ class Host(Quiet):
 @contextlib.contextmanager
 def host(root):
     with running(root, Host) as server:
-        server.asked = []
+        server.asked, server.late = [], None
         yield server
 
 
@@ -138,16 +141,19 @@ def a_new_edition_comes(chrome, root, edit=("", "")):
 
 
 def what_was_cut_short_is_taken_up(chrome, root, edit=("", "")):
-    """The host broke down in the middle: nothing is said to be kept; the next time only the rest is fetched."""
+    """The host broke down in the middle: nothing is said to be kept, but what came is, and what was on its way; the
+    next time only the rest is fetched."""
     shelf(root, edit)
     page_there = root / BELOW / "book" / "one.html"
     page_there.rename(root / "away")
     with host(root) as server:
         site = f"http://127.0.0.1:{server.server_port}/{BELOW}"
+        server.late = "book/two.html"
         with visitor(chrome, site, workers="allow") as page:
             visit(page, f"{site}/index.html")
             assert page.evaluate(f"({KEEP})().catch(() => 'redundant')") == "redundant"
             assert comes_true(page, "async () => !(await navigator.serviceWorker.getRegistration())")
+            assert page.evaluate("(url) => caches.match(url).then(Boolean)", f"{site}/book/two.html")
             (root / "away").rename(page_there)
             before = set(server.asked)
             server.asked.clear()
@@ -168,6 +174,7 @@ WRONG = [
     ("another origin", opens_without_a_network, "!url.href.startsWith(registration.scope)", "false"),
     ("only the next visit", opens_without_a_network, "clients.claim()", "undefined"),
     ("a page that is not there", what_was_cut_short_is_taken_up, "if (!answer.ok)", "if (false)"),
+    ("what is on its way is lost", what_was_cut_short_is_taken_up, "broken.push(error)", "throw error"),
     ("all is fetched again", a_new_edition_comes, "files[path] === hash", "false"),
     ("nothing is fetched again", a_new_edition_comes, "files[path] === hash", "true"),
     ("the old edition stays", a_new_edition_comes, "await caches.delete(name)", "continue"),

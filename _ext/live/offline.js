@@ -13,15 +13,20 @@ async function keep() { // what another edition, or one that was cut short, has 
     const shelf = await caches.open(name);
     older.push([shelf, (await (await shelf.match(at(LIST)))?.json()) ?? {}]);
   }
-  const shelf = await caches.open(NAME + EDITION), left = Object.entries(FILES);
+  const shelf = await caches.open(NAME + EDITION), left = Object.entries(FILES), broken = [];
   await shelf.put(at(LIST), new Response(JSON.stringify(FILES)));
   const work = async () => {
-    for (let next; (next = left.pop()); ) {
+    for (let next; !broken.length && (next = left.pop()); ) {
       const [path, hash] = next, [found] = older.filter(([, files]) => files[path] === hash);
-      await shelf.put(at(path), (await found?.[0].match(at(path))) ?? (await fresh(path)));
+      try {
+        await shelf.put(at(path), (await found?.[0].match(at(path))) ?? (await fresh(path)));
+      } catch (error) {
+        broken.push(error);
+      }
     }
   };
-  await Promise.all(Array.from({ length: PARALLEL }, work));
+  await Promise.all(Array.from({ length: PARALLEL }, work)); // what is under way is kept, then the first fault is told
+  if (broken.length) throw broken[0];
 }
 
 async function fresh(path) {
