@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-JOBS ?= 2
+# One worker more than cores: some of them wait, for a browser, a sandbox or a time limit.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 5))')
 
 export BOOK_URL ?=
 export BOOK_REPOSITORY ?=
@@ -30,7 +31,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book live test try preview weights kernels lint validate run text notebook serve site pdf wheel lab bench mutants clean
+.PHONY: help book live test try preview weights kernels lint validate run text notebook serve site pdf wheel lab bench mutants elsewhere clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -95,6 +96,9 @@ bench: $(INSTALLED)  ## run the benchmarks, about ten minutes on a quiet machine
 
 mutants: $(INSTALLED)  ## the table of wrong implementations, and which proof catches each
 	$(BIN)/python tests/mutants.py
+
+elsewhere: $(INSTALLED)  ## run notebooks as on older and newer processors, minutes for each; NB=path for one, default all
+	$(BIN)/python tools/elsewhere.py $(NB) --jobs $(JOBS)
 
 clean:  ## remove what was built and cached; .venv stays
 	rm -rf _build _site dist book/_autosummary .pytest_cache .ruff_cache .hypothesis

@@ -54,7 +54,7 @@ def test_chapters_said_to_be_written_are():
 
 def test_raw_commands_are_those_of_make():
     """Builder, linter and tests: the same arguments, in both shells."""
-    makefile = MAKEFILE.replace("$(NBVAL)", re.search(r"NBVAL := (.*)", MAKEFILE)[1]).replace("$(JOBS)", "2")
+    makefile = MAKEFILE.replace("$(NBVAL)", re.search(r"NBVAL := (.*)", MAKEFILE)[1]).replace("$(JOBS)", "3")
     recipe = re.findall(r"(?m)^\t\$\(BIN\)/((?:jupyter-book build|ruff check|python -m pytest tests).*)$", makefile)
     for shell, folder in (("bash", ".venv/bin/"), ("powershell", ".venv\\Scripts\\")):
         block = PAGES["README.md"].split("## Without make")[1].split(f"```{shell}")[1].split("```")[0]
