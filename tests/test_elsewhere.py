@@ -24,5 +24,9 @@ def test_last_digits_are_found_and_first_ones_pass(way, said, tmp_path, capsys):
     path.write_bytes(run_notebooks.to_bytes(new_notebook(cells=cells)))
     run_notebooks.run(path)
     assert elsewhere.main([way, "--jobs=1"], tmp_path) == 1
-    assert capsys.readouterr().out == (
-        f"book/sums.ipynb::Cell 0 shows something else with {said}\n1 cell showed something else elsewhere\n")
+    assert capsys.readouterr().out == f"{said}: book/sums.ipynb::Cell 0\n"
+
+
+def test_what_does_not_run_is_not_the_same():
+    with pytest.raises(SystemExit, match="did not run"):
+        elsewhere.differing(["book/no_such.ipynb"], {}, 1)

@@ -15,10 +15,10 @@ import platform
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 NEWER = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"  # what NumPy would use of them; the oldest are those of AVX2
@@ -54,9 +54,10 @@ def differing(notebooks: list, env: dict[str, str], jobs: int, root: Path = ROOT
                "--nbval-cell-timeout", "600", "-n", str(jobs), "--dist", "loadfile", "-q", "--tb=no", "-rf",
                "-p", "no:cacheprovider", "-W", "ignore:During parsing environment variable:ImportWarning"]
     done = subprocess.run(command, cwd=root, env=os.environ | env, capture_output=True, text=True)
-    if done.returncode > 1:
+    cells = re.findall(r"^FAILED (.*?::Cell \d+)", done.stdout, re.MULTILINE)
+    if done.returncode != bool(cells):  # neither passed nor failed: nothing was run, for instance
         raise SystemExit(f"elsewhere: the notebooks did not run with {env}:\n{done.stdout}{done.stderr}")
-    return re.findall(r"^FAILED (.*?::Cell \d+)", done.stdout, re.MULTILINE)
+    return cells
 
 
 def main(argv=None, root: Path = ROOT) -> int:
@@ -70,14 +71,11 @@ def main(argv=None, root: Path = ROOT) -> int:
     ways = ways or {name: env for name, env in here().items() if name in (args.processor or here())}
     if not ways:
         raise SystemExit(f"elsewhere: {platform.machine()} cannot run as another processor, only x86-64; say --shakes")
-    found = defaultdict(list)
-    for way, env in ways.items():
-        print(f"with {way} …", file=sys.stderr, flush=True)
-        for cell in differing(args.notebooks, env, args.jobs, root):
-            found[cell].append(way)
-    for cell, where in found.items():
-        print(f"{cell} shows something else with {', '.join(where)}")
-    print(f"{len(found)} cell{'s' * (len(found) != 1)} showed something else elsewhere")
+    found = set()
+    for way in tqdm(ways, disable=None):
+        cells = differing(args.notebooks, ways[way], args.jobs, root)
+        tqdm.write(f"{way}: {', '.join(cells) or 'the same'}", file=sys.stdout)
+        found |= set(cells)
     return int(bool(found))
 
 
