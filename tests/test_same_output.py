@@ -84,6 +84,8 @@ def declared_digits_may_differ(same):
     assert same.same_text("x  9.9996", "x 10.0003", same.Slack(1e-3))  # the columns move
     assert same.same_text("-0.000 −0.5 −0.0", "0.000 −0.5001 0.0", same.Slack(1e-3))
     assert same.same_text("1234.5", "1235.1", same.Slack(1e-3))
+    for k in range(100):  # the last digit printed turns: 0.94 and 0.95 differ by 0.01 and a rounding
+        assert same.same_text(f"0.{k:02}", f"{(k + 1) / 100:.2f}", same.Slack(1e-2)), k
     assert same.same_text("off by 0.25131. Then 3.", "off by 0.25132. Then 3.", same.Slack(1e-3))  # ends a sentence
     assert same.same_text("off by 4e-16. Then", "off by 8e-16. Then", same.Slack(0, 1e-12))
     assert same.same_text("off by 0.0. Then", "off by 8e-16. Then", same.Slack(0, 1e-12))
@@ -92,7 +94,7 @@ def declared_digits_may_differ(same):
 def others_may_not(same):
     for old, new in [("0.2513", "0.2533"), ("3000 steps", "3001 steps"), ("a 0.5", "b 0.5"), ("0.5 0.5", "0.5"),
                      ("0.5", "nan"), ("0.5", "-0.5"), ("layer2.5", "layer2.5001"), ("2.5x", "2.5001x"),
-                     ("0.5, 0.6", "0.6, 0.5"),
+                     ("0.5, 0.6", "0.6, 0.5"), ("0.5000", "0.5015"),
                      ("1200.0", "1203.0"), ("1e-05", "1e-02"), ("1.2.3", "1.2.4"), ("1.2.x", "1.2001.x")]:
         assert not same.same_text(old, new, same.Slack(1e-3)), (old, new)
 
@@ -194,6 +196,8 @@ WRONG = [
     ("rounding is no reason", errors_of_rounding_are_alike, "or max(abs(a), abs(b)) <= allowed.rounding", ""),
     ("a plain 0 is a word", errors_of_rounding_are_alike, "NUMBER_OR_ZERO if allowed.rounding else NUMBER", "NUMBER"),
     ("any whole number", errors_of_rounding_are_alike, r"|(?<![\w.])0(?![\w.])", r"|(?<![\w.])\d+(?![\w.])"),
+    ("to the last bit", declared_digits_may_differ, " * (1 + 1e-9)", ""),
+    ("twice as far", others_may_not, "1 + 1e-9", "2"),
     ("no number ends a sentence", declared_digits_may_differ, r"\d+)?(?!\w|\.\w)", r"\d+)?(?![\w.])"),
     ("a version is a number", others_may_not, r"\d+)?(?!\w|\.\w)", r"\d+)?(?!\w)"),
     ("no tolerance, no comparison", without_a_tag_nothing_may, "return old == new\n", "return True\n"),

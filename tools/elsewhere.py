@@ -5,7 +5,7 @@
 NumPy, its BLAS and PyTorch choose their kernels by the processor, and two kernels add the same numbers in another
 order. A long training carries that last bit into the first digit. What a page says must hold on all of them: as a bound
 that is wide enough, or under the tag by which a cell says how far its digits may go (same_output.py).
-There are few kinds of kernels, and what happens on one processor in twenty is seldom seen: a shake changes the tenth
+There are few kinds of kernels, and what happens on one processor in twenty is seldom seen: a shake changes the twelfth
 digit of each number that is drawn at random, starting weights above all, as often as one asks for it.
 """
 

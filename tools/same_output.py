@@ -51,8 +51,9 @@ def same_text(old: str, new: str, allowed: Slack) -> bool:
     number = NUMBER_OR_ZERO if allowed.rounding else NUMBER
     words = [[re.sub(r"\s+", " ", part) for part in number.split(text)] for text in (old, new)]
     numbers = [[float(n.replace("−", "-")) for n in number.findall(text)] for text in (old, new)]
+    # 0.94 and 0.95 are one in the last digit apart, as 1e-2 allows; as floats they are further, by a rounding
     return words[0] == words[1] and all(
-        abs(a - b) <= allowed.tolerance * max(1.0, abs(a)) or max(abs(a), abs(b)) <= allowed.rounding
+        abs(a - b) <= allowed.tolerance * max(1.0, abs(a)) * (1 + 1e-9) or max(abs(a), abs(b)) <= allowed.rounding
         for a, b in zip(*numbers, strict=True))
 
 
