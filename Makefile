@@ -4,7 +4,7 @@
 PYTHON ?= python3
 PORT ?= 8000
 # One worker more than cores: some of them wait, for a browser, a sandbox or a time limit.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 5))')
+JOBS ?= $(shell $(BIN)/python -c 'import os; print(min(os.cpu_count() + 1, 5))')
 
 export BOOK_URL ?=
 export BOOK_REPOSITORY ?=
@@ -17,7 +17,7 @@ INSTALLED := .venv/.installed
 BUILT := _build/.built
 SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -path '*/__pycache__/*' ! -name '*.nb.md' \
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
-NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
+NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
 ifneq ($(filter try,$(MAKECMDGOALS)),)
   ifndef CH

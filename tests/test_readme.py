@@ -54,7 +54,7 @@ def test_chapters_said_to_be_written_are():
 
 def test_raw_commands_are_those_of_make():
     """Builder, linter and tests: the same arguments, in both shells."""
-    makefile = MAKEFILE.replace("$(NBVAL)", re.search(r"NBVAL := (.*)", MAKEFILE)[1]).replace("$(JOBS)", "3")
+    makefile = MAKEFILE.replace("$(NBVAL)", re.search(r"NBVAL = (.*)", MAKEFILE)[1]).replace("$(JOBS)", "3")
     recipe = re.findall(r"(?m)^\t\$\(BIN\)/((?:jupyter-book build|ruff check|python -m pytest tests).*)$", makefile)
     for shell, folder in (("bash", ".venv/bin/"), ("powershell", ".venv\\Scripts\\")):
         block = PAGES["README.md"].split("## Without make")[1].split(f"```{shell}")[1].split("```")[0]
@@ -182,11 +182,26 @@ def test_no_figure_of_a_gpu_is_claimed():
     assert "recorded there" not in texts["book/times.md"]  # as it was: hours on a GPU that nobody had recorded
 
 
+def outside_make():
+    """The environment without what `make test` says to the make below it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+
+
+def test_help_needs_no_python(tmp_path):
+    """Nothing is asked of a Python that is not there yet, before it is said what to do about it."""
+    def said(makefile):
+        (tmp_path / "Makefile").write_text(makefile, encoding="utf-8")
+        return subprocess.run(["make", "help"], cwd=tmp_path, capture_output=True, text=True, env=outside_make()).stderr
+
+    without = [line for line in said(MAKEFILE).splitlines() if not line.startswith("find: ")]  # the folder has no book
+    assert without == []
+    assert MAKEFILE.count("NBVAL = ") == 1 and ".venv/bin/python" in said(MAKEFILE.replace("NBVAL = ", "NBVAL := "))
+
+
 def builds(folder, makefile, changed):
     """How often the book is built: once, and again after this file was written; the builder counts and does nothing."""
     names = ("requirements.txt", "constraints.txt", "pyproject.toml", "_config.yml", "_toc.yml", "_ext/a.py",
              "book/a.md", "lib/byhand/a.py", ".venv/.installed")
-    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # those of `make test`
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("")
@@ -199,7 +214,7 @@ def builds(folder, makefile, changed):
         if name:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("x")
-        subprocess.run(["make", "book"], cwd=folder, check=True, capture_output=True, env=env)
+        subprocess.run(["make", "book"], cwd=folder, check=True, capture_output=True, env=outside_make())
     return (folder / "built.log").read_text().count("built")
 
 

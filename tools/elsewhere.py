@@ -63,8 +63,9 @@ def differing(notebooks: list, env: dict[str, str], jobs: int, root: Path = ROOT
 def main(argv=None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("notebooks", nargs="*", default=["book"], help="default: all of book/")
-    parser.add_argument("--processor", action="append", choices=here(), help="default: all that this one can be")
-    parser.add_argument("--shakes", type=int, default=0, help="how many, in place of processors")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--processor", action="append", choices=here(), help="default: all that this one can be")
+    how.add_argument("--shakes", type=int, default=0, help="how many, in place of processors")
     parser.add_argument("--jobs", type=int, default=2)
     args = parser.parse_args(argv)
     ways = {f"shake {seed}": shaken(seed) for seed in range(1, args.shakes + 1)}
