@@ -11,8 +11,10 @@ export BOOK_REPOSITORY ?=
 ADDRESSES = $(BOOK_URL) $(BOOK_REPOSITORY) $(BOOK_BRANCH) $(BOOK_HUB)
 
 BIN := .venv/bin
-# A module is compiled when it is first imported: most never are.
+# A module is compiled when it is first imported: most never are. Where that is forbidden, as in many containers, each of
+# the thousand processes of the tests would compile all of PyTorch for itself.
 PIP := $(BIN)/python -m pip install --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 INSTALLED := .venv/.installed
 BUILT := _build/.built
 SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -path '*/__pycache__/*' ! -name '*.nb.md' \

@@ -198,6 +198,17 @@ def test_help_needs_no_python(tmp_path):
     assert MAKEFILE.count("NBVAL = ") == 1 and ".venv/bin/python" in said(MAKEFILE.replace("NBVAL = ", "NBVAL := "))
 
 
+def test_what_is_compiled_once_is_kept(tmp_path):
+    """Packages are installed without compiled modules: a container that forbids keeping them cost a third of all time."""
+    def keeps(makefile):
+        (tmp_path / "Makefile").write_text(makefile + "\nwho:\n\t@echo $${PYTHONDONTWRITEBYTECODE:-kept}\n", encoding="utf-8")
+        return subprocess.run(["make", "-s", "who"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True,
+                              env=outside_make() | {"PYTHONDONTWRITEBYTECODE": "1"}).stdout == "kept\n"
+
+    assert keeps(MAKEFILE)
+    assert not keeps(MAKEFILE.replace("unexport PYTHONDONTWRITEBYTECODE", ""))
+
+
 def builds(folder, makefile, changed):
     """How often the book is built: once, and again after this file was written; the builder counts and does nothing."""
     names = ("requirements.txt", "constraints.txt", "pyproject.toml", "_config.yml", "_toc.yml", "_ext/a.py",
