@@ -82,6 +82,7 @@ def declared_digits_may_differ(same):
     text = "loss 0.2513 after 300 steps, norm 1.2e+03"
     assert same.same_text(text, "loss 0.2514 after 300 steps, norm 1.2e+03", same.Slack(1e-3))
     assert same.same_text("x  9.9996", "x 10.0003", same.Slack(1e-3))  # the columns move
+    assert same.same_text("a\n 9.9996", "a\n10.0003", same.Slack(1e-3))
     assert same.same_text("-0.000 −0.5 −0.0", "0.000 −0.5001 0.0", same.Slack(1e-3))
     assert same.same_text("1234.5", "1235.1", same.Slack(1e-3))
     for k in range(100):  # the last digit printed turns: 0.94 and 0.95 differ by 0.01 and a rounding
@@ -95,7 +96,8 @@ def others_may_not(same):
     for old, new in [("0.2513", "0.2533"), ("3000 steps", "3001 steps"), ("a 0.5", "b 0.5"), ("0.5 0.5", "0.5"),
                      ("0.5", "nan"), ("0.5", "-0.5"), ("layer2.5", "layer2.5001"), ("2.5x", "2.5001x"),
                      ("0.5, 0.6", "0.6, 0.5"), ("0.5000", "0.5015"),
-                     ("1200.0", "1203.0"), ("1e-05", "1e-02"), ("1.2.3", "1.2.4"), ("1.2.x", "1.2001.x")]:
+                     ("1200.0", "1203.0"), ("at 0.5\n", "at\n0.5\n"), ("0.5\n\n", "0.5\n"),
+                     ("1e-05", "1e-02"), ("1.2.3", "1.2.4"), ("1.2.x", "1.2001.x")]:
         assert not same.same_text(old, new, same.Slack(1e-3)), (old, new)
 
 
@@ -180,7 +182,9 @@ WRONG = [
     ("sizes forgotten", what_can_be_seen_is, "if a.shape != b.shape:\n        return False",
      "a = a[:b.shape[0], :b.shape[1]]; b = b[:a.shape[0], :a.shape[1]]"),
     ("to the letter", declared_digits_may_differ, "old == new or allowed == Slack()", "True"),
-    ("columns may not move", declared_digits_may_differ, 're.sub(r"\\s+", " ", part)', "part"),
+    ("columns may not move", declared_digits_may_differ, '" ".join(line.split())', "line"),
+    ("lines are blanks", others_may_not, '"\\n".join(', '" ".join('),
+    ("lines begin with a blank", declared_digits_may_differ, '" ".join(line.split())', 're.sub(" +", " ", line)'),
     ("only absolute", declared_digits_may_differ, "max(1.0, abs(a))", "1.0"),
     ("a typographer's minus", declared_digits_may_differ, "[-+−]?(?:\\d", "[-+]?(?:\\d"),
     ("only relative to ten", others_may_not, "max(1.0, abs(a))", "max(10.0, abs(a))"),

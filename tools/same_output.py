@@ -3,7 +3,8 @@
 A picture is the same unless one would see a difference; an SVG goes with the PNG beside it, unless it is made of other
 elements. Text is compared to the letter; a cell whose digits depend on the processor says how far they may go in a tag,
 `tolerance:1e-4`: then each number that is written with a point or an exponent may differ by that much, or by that share
-of its size where it is larger than one. Whole numbers may not.
+of its size where it is larger than one. Whole numbers may not. Blanks may be more or fewer, since columns move; lines
+may not.
 Errors of rounding differ from one processor to the next by more than any share: under a tag `rounding:1e-8` two numbers
 that are both no larger than that are the same, also where one of them is a plain 0, and a number that leaves the bound
 is caught.
@@ -49,8 +50,9 @@ def same_text(old: str, new: str, allowed: Slack) -> bool:
     if old == new or allowed == Slack():
         return old == new
     number = NUMBER_OR_ZERO if allowed.rounding else NUMBER
-    words = [[re.sub(r"\s+", " ", part) for part in number.split(text)] for text in (old, new)]
-    numbers = [[float(n.replace("−", "-")) for n in number.findall(text)] for text in (old, new)]
+    texts = ["\n".join(" ".join(line.split()) for line in text.split("\n")) for text in (old, new)]
+    words = [number.split(text) for text in texts]
+    numbers = [[float(n.replace("−", "-")) for n in number.findall(text)] for text in texts]
     # 0.94 and 0.95 are one in the last digit apart, as 1e-2 allows; as floats they are further, by a rounding
     return words[0] == words[1] and all(
         abs(a - b) <= allowed.tolerance * max(1.0, abs(a)) * (1 + 1e-9) or max(abs(a), abs(b)) <= allowed.rounding
