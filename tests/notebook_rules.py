@@ -305,6 +305,19 @@ def plain_markdown(nb, name):
 
 # ---------------------------------------------------------------- titles, equations, exercises
 
+ACTS = (r"(?:shows?|says?|has|have|did|does|measures?|tells?|derives?|explains?|asks?|finds?|found|will|can|gives?"
+        r"|lists?|counts?)")
+SECTION = re.compile(rf"(\w+\s)?(?<![\w.,])\d{{1,2}}\.[1-9]\d?(?:(?:,| and| to|–) ?\d{{1,2}}\.[1-9]\d?)*\s+{ACTS}\b")
+
+
+def sections_by_name(nb, name):
+    """A number that does something, as in "9.10 shows it", is one of the book's own and says of what: section 9.10.
+    Alone it might be a decimal, and in parentheses it would be a link to an equation."""
+    own = r"(?i)(section|figure|exercise|table|part)s?\s"
+    return [f"cell {i}: {m[0]!r}: a section, or a figure?" for i, text in prose(nb) for m in SECTION.finditer(text)
+            if not re.match(own, m[1] or "")]
+
+
 
 CONTINUES = {"workshop": 0, "runs": 11}  # a page that goes on with the sections and equations of a chapter
 
@@ -455,5 +468,6 @@ PAGE_RULES = [
     numbered_sections,
     equations_in_both_worlds,
     tags_in_order,
+    sections_by_name,
 ]
 BOOK_RULES = [references_have_tags, numbers_belong_to_one_page, continued, listed_in_toc, linked_from_chapter]

@@ -256,6 +256,12 @@ PAGE_FAULTS = {
         "not a number": lambda nb: say(nb, "$$ a = c \\tag{*} $$"),
         "ten is after nine": lambda nb: say(nb, "$$ a \\tag{4.10} $$\n\n$$ b \\tag{4.9} $$"),
     },
+    "sections_by_name": {
+        "first in a sentence": lambda nb: say(nb, "It is wrong; 4.10 shows it."),
+        "in parentheses": lambda nb: say(nb, "Unseen texts (13.7 says what that means)."),
+        "behind another word": lambda nb: say(nb, "That is what recall in 16.7 asks for."),
+        "two": lambda nb: say(nb, "But 6.6 and 6.10 show more."),
+    },
 }
 
 

@@ -11,7 +11,7 @@ from byhand.np.position import sinusoidal
 
 
 class PatchifyCache(NamedTuple):
-    P_shape: Shape["*B n f"]
+    F_shape: Shape["*B n f"]
     height: int
     width: int
     patch: int
@@ -27,14 +27,14 @@ def patchify_forward(
     h, w, lead = H // patch, W // patch, images.shape[:-3]
     rows = images.reshape(*lead, h, patch, w, patch, C)
     squares = np.swapaxes(rows, -4, -3)  # (…, grid row, grid column, row in the patch, column in the patch, C)
-    P = squares.reshape(*lead, h * w, patch * patch * C)  # (15.1)
-    return P, PatchifyCache(P.shape, H, W, patch)
+    F = squares.reshape(*lead, h * w, patch * patch * C)  # (15.1)
+    return F, PatchifyCache(F.shape, H, W, patch)
 
 
 @checked
-def patchify_backward(dP: Float[Array, "*B n f"], cache: PatchifyCache) -> Float[Array, "*B H W C"]:
+def patchify_backward(dF: Float[Array, "*B n f"], cache: PatchifyCache) -> Float[Array, "*B H W C"]:
     """dimages: every pixel went to one place, so its gradient comes back from there."""
-    return unpatchify_forward(dP, cache.height, cache.width, cache.patch)[0]  # (15.2)
+    return unpatchify_forward(dF, cache.height, cache.width, cache.patch)[0]  # (15.2)
 
 
 class UnpatchifyCache(NamedTuple):
