@@ -86,7 +86,7 @@ WAYS = {  # cells that make f, which is three times its argument
     "a class that is looked for by its name": ("import pickle", "class Size:\n    n = 3", BY.format("pickle.loads(pickle.dumps(Size())).n")),
     "a class kept by the one above it": ("T = []\nclass Base:\n    def __init_subclass__(cls):\n        T.append(cls)", "class Size(Base):\n    n = 3", BY.format("T[0].n")),
     "an await": ("import asyncio\nasync def g():\n    return 3", "n = await g()", BY.format("n")),
-    "what IPython lends": ("COLAB = 'colab' in str(get_ipython())\nif not COLAB:\n    display(1)\n    get_ipython().run_line_magic('matplotlib', 'inline')\n    n = 3", BY.format("n")),
+    "what IPython lends": ("COLAB = 'colab' in str(get_ipython())\nif not COLAB:\n    display(1)\n    get_ipython().run_line_magic('matplotlib', 'inline')\n    get_ipython().events.register('post_run_cell', abs)\n    n = 3", BY.format("n")),
     "a command above": ("files = !ls\nt = %timeit -o -q 1+1\nn = 3", BY.format("n")),
     "a command in a condition": ("n = 3\nif n:\n    %matplotlib inline\nelse:\n    !pip install x", BY.format("n")),
     "a command that goes on": ("!pip install a \\\n    b c\nn = 3", BY.format("n")),
@@ -304,7 +304,7 @@ def test_a_wrong_version_loses_a_right_answer(part, way, old, new):
 
 
 @pytest.mark.parametrize("old, new, way", [
-    ('"display": idle.display}', '"display": None}', "what IPython lends"), ("asyncio.run(done)", "done.close()", "an await"), ('sys.modules["__main__"] = main', "pass", "a class that is looked for by its name"),
+    ("        return self\n", "        return lambda *_: None\n", "what IPython lends"), ('"display": idle}', '"display": None}', "what IPython lends"), ("asyncio.run(done)", "done.close()", "an await"), ('sys.modules["__main__"] = main', "pass", "a class that is looked for by its name"),
     ("compiled(s.node, s.flags,", "compiled(s.node, 0,", "a later annotation")])
 def test_a_wrong_child_loses_a_right_answer(old, new, way):
     wrong = rewritten(Path(child.__file__), old, new, real=child)

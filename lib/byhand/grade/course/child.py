@@ -63,12 +63,15 @@ def packed(result, question, case, place):
 
 
 class Idle:
-    """In the place of what IPython lends to a notebook: it takes any words, and does nothing."""
+    """In the place of what IPython lends to a notebook: it has every attribute, takes any words, and does nothing."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *_, **__: None
+        return self
+
+    def __call__(self, *_, **__):
+        return None
 
 
 def namespace(cells, answer, lent=(), limit=None, seconds=math.inf):
@@ -80,7 +83,7 @@ def namespace(cells, answer, lent=(), limit=None, seconds=math.inf):
     """
     main, idle = ModuleType("__main__"), Idle()  # a module, as it is in a notebook: classes look for their own there
     scope, problems = vars(main), []
-    scope |= {"__builtins__": __builtins__, "get_ipython": lambda: idle, "display": idle.display} | dict(lent)
+    scope |= {"__builtins__": __builtins__, "get_ipython": lambda: idle, "display": idle} | dict(lent)
     if limit is not None:  # in the child: it has no other use for that name
         sys.modules["__main__"] = main
     for i, text in enumerate(cells):

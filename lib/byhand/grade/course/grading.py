@@ -53,16 +53,16 @@ def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confi
     written = submission.written
     banned = {q.id: found for q in questions if q.name in written
               and (found := forbidden(submission.reached(q.name), q))}
-    asked, parts = request(set_id, written - {q.name for q in questions if q.id in banned}, key, patience)
+    asked, parts = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
     answers = _apart(set_id, submission, asked, parts, confine) if asked["questions"] else {}
-    found = {q.id: _graded(q, submission, banned, answers.get(q.id), key, set_id) for q in questions}
+    found = {q.id: _graded(q, written, banned, answers.get(q.id), key, set_id, submission.modules) for q in questions}
     if lent := _leaning(questions, found, submission):
         names = {q.name for q in questions if q.id in lent}
         asked, parts = request(set_id, names, key, patience, lent)
         answers = _apart(set_id, submission, asked, parts, confine)
         for q in questions:
             if q.id in lent:
-                again = _graded(q, submission, {}, answers.get(q.id), key, set_id)
+                again = _graded(q, written, {}, answers.get(q.id), key, set_id)
                 found[q.id] = _better(q, found[q.id], again, lent[q.id])
     return tuple(found.values())
 
@@ -91,10 +91,10 @@ def _better(question, first, again, lent) -> Graded:
     return replace(first, status=again.status, points=again.points, text=text, lent=tuple(lent))
 
 
-def _graded(question, submission, banned, answer, key, set_id) -> Graded:
+def _graded(question, written, banned, answer, key, set_id, modules=None) -> Graded:
     most = question.points
-    if question.name not in submission.written:
-        where = submission.modules.get(question.name)
+    if question.name not in written:
+        where = (modules or {}).get(question.name)
         where = f"; it is imported from {where}, and this file alone is graded" if where else ""
         return Graded(question.id, "missing", 0, most,
                       f"{question.id}  {question.name}: no function of this name{where}")
@@ -106,7 +106,6 @@ def _graded(question, submission, banned, answer, key, set_id) -> Graded:
     expected = functools.partial(_expected, set_id, question, key)
     outcomes = examine(question, None, expected, question.cases, key, order=0,
                        runner=lambda case: results.get(case.name) or Result("error", text=notes[case.hidden]))
-    written = submission.functions
     outcomes = tuple(discreet(o, written, o.case.name in results) if o.case.hidden else o for o in outcomes)
     report = Report(question, outcomes)
     mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m)

@@ -57,10 +57,12 @@ class Submission:
         return found
 
     @functools.cached_property
-    def written(self) -> set[str]:
-        """The names that anything but an import makes: functions, and all else that may be called like one."""
-        told = {name for s, _ in self._leaves if s.makes for name in s.makes - s.modules.keys()}
-        return told.union(*(self.statements.effects(name) for s, _ in self._leaves for name in s.loads))
+    def written(self) -> dict[str, tuple[int, str]]:
+        """`functions`, and without a source all other names that anything but an import makes: what they stand for may
+        be called as well."""
+        told = {name for s, _ in self._leaves for name in s.makes - s.modules.keys()}
+        told = told.union(*(self.statements.effects(name) for s, _ in self._leaves for name in s.loads))
+        return dict.fromkeys(sorted(told), (0, "")) | self.functions
 
     @property
     def modules(self) -> dict[str, str]:
