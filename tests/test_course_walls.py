@@ -129,10 +129,14 @@ def check_reached(m, tmp_path):
     """What an answer uses is found where names of the notebook stand for it; what has but the same name is not."""
     cells = ("import torch as T, numpy as np", "sm = T.softmax", "def direct(x): return sm(x)", "out = T.ones(3)", "def clean(x):\n    out = x\n    return out",
              "bound = clean\nbound = direct", "def deco(f): return T.sin", "@deco\ndef dressed(x): return x", "early = T.sin\ndef early(x): return x",
-             "def nested(x):\n    def inner(y):\n        return sm(y)\n    return inner(x)", "class Box:\n    sm = sm\n", "def boxed(x): return Box", "def kept(x): return sm(x)", "kept = str(kept)")
+             "def nested(x):\n    def inner(y):\n        return sm(y)\n    return inner(x)", "class Box:\n    sm = sm\n", "def boxed(x): return Box", "def kept(x): return sm(x)", "kept = str(kept)",
+             "def field(x): return x.sm + x.T", "def noted(x: T.Tensor) -> T.Tensor:\n    torch: T.Tensor = x\n    return torch", "freed = sm\nfreed = clean",
+             "late = []\nlate.append(sm)", "def listed(x): return late[0](x)", "if T:\n    import torch\n    inner = clean\nelse:\n    other = sm", "def chosen(x): return inner(x)", "def others(x): return other(x)",
+             "try:\n    either = sm\nexcept ValueError:\n    either = clean", "def tried(x): return either(x)")
     found = m.submission.parsed(*code(*cells))
-    uses = {name for name in ("direct", "clean", "bound", "dressed", "early", "nested", "boxed", "kept") if "torch" in found.reached(name)}
-    assert uses == {"direct", "bound", "dressed", "nested", "boxed", "kept"}
+    uses = {name for name in found.written if "torch" in found.reached(name)} - {"sm", "out", "deco", "late", "other", "either", "Box"}
+    assert uses == {"direct", "bound", "dressed", "nested", "boxed", "kept", "listed", "others", "tried"}, uses
+    assert "softmax" in found.reached("direct")
     assert "torch" not in found.reached("nested", ["sm"])
 
 
@@ -320,21 +324,24 @@ WRONG = [  # part, the check that must fail, and the edit
     ("crossing", "crossing", 'str(case := inner.get("case")) in cases', '(case := inner.get("case")) in cases'),
     ("child", "frames", "if length > LONGEST:", "if False:"),
     ("child", "frames", "LONGEST = 1 << 20", "LONGEST = 1 << 10"),
-    ("submission", "reading", 'r"[ \\t]*+(?:[%!?]|[\\w.*]++\\?\\??[ \\t\\r]*+$)"', 'r"^\\s*(?:[%!?]|.*\\?$)"'),
-    ("submission", "reading", "found[node.name] = i, _source(node, lines)", 'found[node.name] = i, ast.get_source_segment(text, node) or ""'),
+    ("submission", "reading", "found[s.node.name] = s.cell, _source(s.node, lines[s.cell])", 'found[s.node.name] = s.cell, ast.get_source_segment(self.cells[s.cell], s.node) or ""'),
     ("submission", "reading", "if sum(map(len, code)) > CODE:", "if False:"),
-    ("submission", "reading", "for _ in range(100):", "while True:"),
-    ("submission", "lines", "for _ in range(100):", "for _ in range(0):"),
-    ("submission", "lines", 'text.split("\\n")', "text.splitlines()"),
+    ("submission", "reading", "for node in ast.parse(text).body:\n            compile(ast.Module([node], [])", "for node in [ast.parse(text)]:\n            compile(node"),
+    ("submission", "lines", "else plain(text) for text", "else text for text"),
     ("submission", "sources", "here[-1] = here[-1][:node.end_col_offset]", "pass"),
     ("submission", "sources", "here[0] = here[0][node.col_offset:]", "here[0] = here[0][1:]"),
-    ("submission", "reached", "waiting += _globals(node)", "pass"),
-    ("submission", "reached", "waiting += _globals(node)", "waiting += names_in(node)"),
-    ("submission", "reached", "found |= names_in(node)", "pass"),
+    ("submission", "reached", "waiting += looked_up(s.node, LATER)", "pass"),
+    ("submission", "reached", "waiting += looked_up(s.node, LATER)", "waiting += looked_up(s.node)"),
+    ("submission", "reached", "waiting += looked_up(s.node, LATER)", "waiting += names_in(s.node)"),
+    ("submission", "reached", "found |= names_in(s.node)", "pass"),
     ("submission", "reached", "                    found[name] = []\n", "                    pass\n"),
-    ("submission", "reached", "found.setdefault(name, []).append(node)", "found[name] = [node]"),
+    ("submission", "reached", "if always and name in fresh:", "if name in fresh:"),
+    ("submission", "reached", "fresh = s.makes - s.loads", "fresh = set()"),
+    ("submission", "reached", "fresh = s.makes - s.loads", "fresh = s.makes"),
+    ("submission", "reached", "found.setdefault(name, []).append(s)", "found[name] = [s]"),
     ("submission", "reached", "in seen or here in apart:", "in seen:"),
-    ("submission", "reached", "waiting += [const for const in code.co_consts if isinstance(const, CodeType)]", "pass"),
+    ("submission", "reached", "s.makes | s.stores | (s.writes - self.modules.keys())", "s.makes | s.stores"),
+    ("submission", "reached", "for x in leaves(s.node)]", "for x in [s.node]]"),
     ("shapes", "shapes", "if _but_for_ones(a.shape, b.shape):", "import itertools\n    ones = [k for k in range(a.ndim) if a.shape[k] == 1]\n    if any(a.squeeze(axis=some).shape == b.shape for r in range(1, 31) for some in itertools.combinations(ones, r)):"),
     ("shapes", "shapes", "return not rest", "return True"),
     ("shapes", "shapes", "elif n != 1:", "elif n == 1:"),

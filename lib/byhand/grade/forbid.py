@@ -1,25 +1,45 @@
 """Names that an answer may not use: "NumPy only" means that torch.softmax is not an answer.
 
-The notebook's check reads the compiled function; a grader that has only the file reads its source.
+Both sides read them by one rule, from compiled code: the notebook's check has the function, and a grader that has only
+the file compiles its source. A name that a function keeps for itself, an argument or a local variable, is none of them.
 """
 
+import __future__
+
 import ast
+import dis
 import types
+import warnings
+
+LATER = __future__.annotations.compiler_flag  # annotations are texts: no function uses what stands in its own
 
 
 def names_in(source):
-    """Every identifier of a source text, or of a tree: names, attributes and imported modules."""
-    found = set()
-    for node in ast.walk(ast.parse(source) if isinstance(source, str) else source):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                found.add(name)
-            case ast.Import(names=aliases):
-                found.update(part for alias in aliases for part in alias.name.split("."))
-            case ast.ImportFrom(module=module, names=aliases):
-                found.update((module or "").split("."))
-                found.update(alias.name for alias in aliases)
-    return found
+    """Every identifier that a source text, or a statement, uses: names, attributes and imported modules."""
+    node = ast.parse(source) if isinstance(source, str) else source
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = node if isinstance(node, ast.Module) else ast.Module([node], [])
+            code = compile(tree, "<cell>", "exec", LATER | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # deeper than Python goes
+        return {x.id for x in ast.walk(node) if isinstance(x, ast.Name)} | {
+            x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
+    return {part for inner in inside(code) for name in inner.co_names for part in name.split(".")}
+
+
+def inside(code):
+    """A code, and those of the functions in it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from inside(const)
+
+
+def looked_up(code):
+    """The names that a code looks up in its module; an attribute of the same name is none of them."""
+    return {step.argval for step in dis.get_instructions(code)
+            if step.opname.startswith("LOAD_") and ("GLOBAL" in step.opname or "NAME" in step.opname)}
 
 
 def names_of(answer):
@@ -32,8 +52,8 @@ def names_of(answer):
             continue
         seen.add(code)
         waiting += [(const, scope) for const in code.co_consts if isinstance(const, types.CodeType)]
-        for name in code.co_names:
-            found.update(name.split("."))
+        found.update(part for name in code.co_names for part in name.split("."))
+        for name in looked_up(code):
             value = scope.get(name)
             if isinstance(value, types.ModuleType):
                 found.add(value.__name__.split(".")[0])

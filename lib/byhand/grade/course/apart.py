@@ -16,8 +16,8 @@ def run_check(a) -> int:
     say(*found.notes)
     if found.status != "read":
         return WRONG
-    written = {q.name for q in (q for s in SETS for q in questions_of(s))} & found.functions.keys()
-    sets = [a.set] if a.set else [s for s in SETS if {q.name for q in questions_of(s)} & written]
+    sets = [a.set] if a.set else [
+        s for s in SETS if {q.name for q in questions_of(s)} & found.answering(questions_of(s)).written.keys()]
     graded = [g for s in sets for g in grade(found, s, b"display") if g.status != "missing"]
     say(*(g.text for g in graded), f"{sum(g.points for g in graded)} of {sum(g.max_points for g in graded)} points")
     return GOOD

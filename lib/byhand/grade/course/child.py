@@ -3,17 +3,21 @@
 Each case is one frame: 4 bytes of length, JSON, and the arrays' bytes behind it.
 """
 
-import ast
+import asyncio
+import contextlib
 import gc
 import json
 import linecache
 import math
 import struct
 import sys
+import time
 from types import ModuleType, SimpleNamespace
 
+from .names import DEFINED, compiled
+from .statements import PLAIN, Statements
+
 LONGEST = 1 << 20  # bytes of a frame's JSON: as lists and dicts they take 25 times as many
-KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Try)
 
 
 def frame(header, blobs=()):
@@ -58,52 +62,64 @@ def packed(result, question, case, place):
                   "changed": result.changed, "events": result.events, "arrays": arrays}, blobs)
 
 
-def made(node):
-    """The names that a statement makes, or writes into."""
-    found = set()
-    for x in ast.walk(node):
-        match x:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-            case ast.alias(name=name, asname=other):
-                found.add(other or name.split(".")[0])
-            case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
-            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
-                found.add(name)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                found.add(name)
-    return found
+class Idle:
+    """In the place of what IPython lends to a notebook: it has every attribute, takes any words, and does nothing."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_, **__):
+        return None
 
 
-def needed(cells, answer):
-    """Of each cell the statements that the answer needs: imports, functions, classes and assignments alone."""
-    listed = [(i, node) for i, text in enumerate(cells) for node in ast.parse(text).body if isinstance(node, KEPT)]
-    makes = [{node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else made(node) for _, node in listed]
-    wanted, kept = {answer}, set()
-    while True:
-        more = {k for k, names in enumerate(makes) if names & wanted} - kept
-        if not more:
-            return [listed[k] for k in sorted(kept)]
-        kept |= more
-        wanted |= {x.id for k in more for x in ast.walk(listed[k][1]) if isinstance(x, ast.Name)}
-
-
-def namespace(cells, answer, lent=()):
+def namespace(cells, answer, lent=(), limit=None, seconds=math.inf):
     """What the answer's cells make, each statement by itself: one that fails costs only what needs it. Functions that
-    are `lent`, by name, stand in the place of those that the cells define."""
-    scope, problems = {"__name__": "__main__", "__builtins__": __builtins__} | dict(lent), []
+    are `lent`, by name, stand in the place of those that the cells define.
+
+    All are done in so many `seconds`, and those that are no import, definition or assignment in half of them. Beside
+    the names come two lists of words: what has gone wrong, and what was not run though it mentions the answer.
+    """
+    main, idle = ModuleType("__main__"), Idle()  # a module, as it is in a notebook: classes look for their own there
+    scope, problems = vars(main), []
+    scope |= {"__builtins__": __builtins__, "get_ipython": lambda: idle, "display": idle} | dict(lent)
+    if limit is not None:  # in the child: it has no other use for that name
+        sys.modules["__main__"] = main
     for i, text in enumerate(cells):
         name = f"<cell {i + 1}>"
         linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
-    for i, node in needed(cells, answer):
-        if getattr(node, "name", None) in lent:
+    listed = Statements(cells)
+    end, left = time.monotonic() + seconds, seconds / 2
+    needed = listed.needed(answer)
+    for s in needed:
+        if isinstance(s.node, DEFINED) and s.node.name in lent:
+            continue
+        begun, most = time.monotonic(), end - time.monotonic()
+        most = most if isinstance(s.node, PLAIN) else min(left, most)
+        if most <= 0:
+            problems.append(f"{_place(s, cells)}: was not run, for lack of time")
             continue
         try:
-            exec(compile(ast.Module([node], []), f"<cell {i + 1}>", "exec"), scope)
+            with limit(most) if limit and most < math.inf else contextlib.nullcontext():
+                done = eval(compiled(s.node, s.flags, f"<cell {s.cell + 1}>"), scope)
+                if done is not None:  # it has an await of its own
+                    asyncio.run(done)
         except BaseException as error:  # an import that is not there, a name from a cell that was left out
-            problems.append(f"cell {i + 1}: {type(error).__name__}: {str(error)[:200]}")
-    return scope, problems
+            late = time.monotonic() - begun >= most
+            problems.append(f"{_place(s, cells)}: was stopped after {most:.0f} s" if late else
+                            f"cell {s.cell + 1}: {type(error).__name__}: {str(error)[:200]}")
+        left -= 0 if isinstance(s.node, PLAIN) else time.monotonic() - begun
+        scope.update(lent)
+    wanted = {answer}.union(*(s.uses for s in needed)) - listed.modules.keys()
+    skipped = [f"{_place(s, cells)}: was not run" for s in listed.all
+               if s not in needed and s.loads & wanted and not isinstance(s.node, PLAIN)]
+    return scope, problems, skipped
+
+
+def _place(s, cells) -> str:
+    line = cells[s.cell].split("\n")[s.node.lineno - 1].strip()
+    return f"cell {s.cell + 1}, `{line if len(line) < 50 else line[:49] + '…'}`"
 
 
 def thawed(value, plain):
@@ -146,7 +162,7 @@ def answered(question, cells, plain, write):
         else:
             inputs = {name: thawed(x, plain) for name, x in case["inputs"].items()}
         ready.append((case["place"], case["name"], inputs))
-    asked, name, lent = question["id"], question["name"], {}
+    asked, name, seconds, lent = question["id"], question["name"], question["load"], {}
     sys.modules.update(dict.fromkeys(question["without"]))  # a wall in the sandbox; a sign where there is none
     for helper, source in question["lent"].items():
         exec(compile(source, "<lent>", "exec"), apart := {"__name__": "lent"})
@@ -154,9 +170,9 @@ def answered(question, cells, plain, write):
     forget(vars(course), [about.drive, *(x for _, _, inputs in ready for x in inputs.values())])
     plain.clear()
     question.clear()
-    scope, problems = namespace(cells, name, lent)
+    scope, problems, skipped = namespace(cells, name, lent, runner.time_limit, seconds)
     answer = scope.get(name)
-    write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5]}))
+    write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5], "skipped": skipped[:5]}))
     if answer is None:
         return
     end = math.inf  # as `examine` has it: after a case that is late only those that stand before it count

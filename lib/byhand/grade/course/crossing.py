@@ -15,14 +15,16 @@ MOST = 50  # inputs that were changed, or things that NumPy met
 
 
 def of_question(question, head, data) -> tuple[dict[str, Result], str]:
-    """What one child gave: a result by case, and why there is none where there is none."""
+    """What one child gave: a result by case, and why there is none where there is none. What the cells of the child for
+    hidden cases have said is not repeated: it might be of an input."""
     results, problems, loaded = {}, [], False
     cases = {case.name for case in question.cases}
     for inner, blobs in frames(data):
         if inner.get("question") != question.id:
             continue
         if "loaded" in inner:
-            loaded, problems = bool(inner["loaded"]), _words(inner.get("problems"), 200)[:5]
+            loaded = bool(inner["loaded"])
+            problems = [] if head.get("hidden") else _words(inner.get("problems"), 200)[:5]
         elif str(case := inner.get("case")) in cases and (result := read(inner, blobs, question)) is not None:
             results.setdefault(str(case), result)
     why = {"late": "stopped: it took too long. Is there a loop that does not end?",
@@ -30,6 +32,18 @@ def of_question(question, head, data) -> tuple[dict[str, Result], str]:
     why = why or ("the process ended in the middle of your function (was it sys.exit, or too much memory?)" if loaded
                   else "; ".join(problems) or "the function is not there once the cells have run")
     return results, why
+
+
+def of_cells(question, head, data) -> list[str]:
+    """What is to be said of the statements around an answer, as the child for open cases tells it: what went wrong, and
+    where its function raised an exception, what was not run. The other child has hidden inputs, and is not heard."""
+    said, skipped, raised = [], [], False
+    for inner, _ in frames(data) if not head.get("hidden") else ():
+        if inner.get("question") == question.id:
+            said = said or _words(inner.get("problems"), 300)[:5]
+            skipped = skipped or _words(inner.get("skipped"), 300)[:5]
+            raised |= inner.get("kind") == "error"
+    return [" ".join(line.split()) for line in (said + skipped if raised else said)]
 
 
 def read(header, blobs, question) -> Result | None:

@@ -16,9 +16,9 @@ from ..forbid import forbidden
 from ..model import make_inputs
 from ..run import Result
 from ..sets import questions_of, references_of
-from . import child, picture, sandbox, worker
+from . import child, names, picture, sandbox, statements, worker
 from .child import frames
-from .crossing import of_question
+from .crossing import of_cells, of_question
 from .hidden import discreet
 from .inert import inert
 from .inputs import as_bytes, places_of, request
@@ -48,12 +48,14 @@ def grade(submission: Submission, set_id: str, key: bytes, confine=sandbox.confi
     `patience` multiplies all limits of time. Raises SandboxError where nothing can be confined: nothing is run then,
     and OSError where this machine is too short of something to run it.
     """
-    questions, written = questions_of(set_id), submission.functions
+    questions = questions_of(set_id)
+    submission = submission.answering(questions)
+    written = submission.written
     banned = {q.id: found for q in questions if q.name in written
               and (found := forbidden(submission.reached(q.name), q))}
     asked, parts = request(set_id, written.keys() - {q.name for q in questions if q.id in banned}, key, patience)
     answers = _apart(set_id, submission, asked, parts, confine) if asked["questions"] else {}
-    found = {q.id: _graded(q, written, banned, answers.get(q.id), key, set_id) for q in questions}
+    found = {q.id: _graded(q, written, banned, answers.get(q.id), key, set_id, submission.modules) for q in questions}
     if lent := _leaning(questions, found, submission):
         names = {q.name for q in questions if q.id in lent}
         asked, parts = request(set_id, names, key, patience, lent)
@@ -89,15 +91,18 @@ def _better(question, first, again, lent) -> Graded:
     return replace(first, status=again.status, points=again.points, text=text, lent=tuple(lent))
 
 
-def _graded(question, written, banned, answer, key, set_id) -> Graded:
+def _graded(question, written, banned, answer, key, set_id, modules=None) -> Graded:
     most = question.points
     if question.name not in written:
-        return Graded(question.id, "missing", 0, most, f"{question.id}  {question.name}: no function of this name")
+        where = (modules or {}).get(question.name)
+        where = f"; it is imported from {where}, and this file alone is graded" if where else ""
+        return Graded(question.id, "missing", 0, most,
+                      f"{question.id}  {question.name}: no function of this name{where}")
     if question.id in banned:
         names = ", ".join(banned[question.id])
         return Graded(question.id, "not allowed", 0, most,
                       f"{question.id}  {question.name}: uses {names}, which this exercise does not allow")
-    results, notes = answer
+    results, notes, *around = answer
     expected = functools.partial(_expected, set_id, question, key)
     outcomes = examine(question, None, expected, question.cases, key, order=0,
                        runner=lambda case: results.get(case.name) or Result("error", text=notes[case.hidden]))
@@ -106,7 +111,10 @@ def _graded(question, written, banned, answer, key, set_id) -> Graded:
     mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m)
     status = "graded" if report.attempted else "not attempted"
     pictures = picture.taken(question, outcomes, results, expected, key) if report.attempted else ()
-    return Graded(question.id, status, report.points, most, repr(report), tuple(mistakes), pictures)
+    first, *rest = repr(report).splitlines()
+    if results and report.points < most:
+        rest = [*(f"  {line}" for lines in around for line in lines), *rest]
+    return Graded(question.id, status, report.points, most, "\n".join([first, *rest]), tuple(mistakes), pictures)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -168,7 +176,8 @@ def _ended(set_id, submission, asked, parts, confine) -> tuple:
         if "failed" in head:
             why = f"the sandbox has failed, {inert(str(head['failed'])[:200])}"
         elif here in due and len(data) == 1:
-            ended[here], running = of_question(known[here[0]], head, data[0]), None
+            about = known[here[0]], head, data[0]
+            ended[here], running = (*of_question(*about), of_cells(*about)), None
         elif here in due:
             running = here[0]
     return ended, running, why
@@ -176,9 +185,10 @@ def _ended(set_id, submission, asked, parts, confine) -> tuple:
 
 def _both(question, ended):
     """What came back from the two children of a question, if both have ended."""
-    nothing = {}, "your function ended the process that runs it"
+    nothing = {}, "your function ended the process that runs it", []
     two = [ended.get((question, hidden), nothing) for hidden in (False, True)]
-    return {name: result for results, _ in two for name, result in results.items()}, [note for _, note in two]
+    results = {name: result for results, *_ in two for name, result in results.items()}
+    return results, [note for _, note, _ in two], two[0][2]
 
 
 def _once(set_id, submission, asked, parts, confine) -> bytes:
@@ -203,7 +213,7 @@ def _write_job(job: Path, library=()) -> None:
     (job / "byhand" / "__init__.py").write_text("")
     idle = "\n".join(f"def {name}(*_, **__): return None" for name in STUBS)
     (package / "__init__.py").write_text(f'"""Nothing is checked here."""\n{idle}\n')
-    for module in (child, crash, limits, model, run):
+    for module in (child, crash, limits, model, names, run, statements):
         shutil.copy(module.__file__, package)
     shutil.copy(worker.__file__, job / "worker.py")
     for path in needed(*library).values():

@@ -1,21 +1,31 @@
 """A submission as text: the code cells of a notebook, whatever state it comes in. Nothing of it is run here."""
 
 import ast
-import dis
 import functools
 import hashlib
 import json
-import re
+import subprocess
+import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import CodeType
 
-from ..forbid import names_in
-from .child import KEPT, made
+from ..forbid import LATER, names_in
+from .magics import plain, whole
+from .names import DEFINED, IMPORTS, looked_up
+from .statements import Statement, Statements, leaves
 
 LARGEST, CODE = 5 << 20, 1 << 18  # bytes of a file, its pictures among them; letters of code: a tree is 1000 times that
-MAGIC = re.compile(r"[ \t]*+(?:[%!?]|[\w.*]++\?\??[ \t\r]*+$)")  # a command of IPython, and no remark that asks
+SHORT, PATIENCE = 1 << 14, 10.0  # letters that are read in no time, whatever they are; seconds for all others
+TRIED = """
+import ast, json, sys
+for text in json.load(sys.stdin):
+    try:
+        for node in ast.parse(text).body:
+            compile(ast.Module([node], []), "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+"""
 
 
 @dataclass(frozen=True)
@@ -26,36 +36,52 @@ class Submission:
     notes: tuple[str, ...] = ()  # what a learner should know: which cell has a fault, or why nothing was read
 
     @functools.cached_property
+    def statements(self) -> Statements:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Statements(self.cells)
+
+    @functools.cached_property
+    def _leaves(self) -> list[tuple[Statement, bool]]:
+        """What is done at the top level, also in a condition or a loop; and whether it is done in any case."""
+        return [(s, True) if x is s.node else (Statement(s.cell, x, s.flags), False)
+                for s in self.statements.all for x in leaves(s.node)]
+
+    @functools.cached_property
     def functions(self) -> dict[str, tuple[int, str]]:
         """By name, the last definition at the top level: its cell and its source, without what is in other cells."""
-        found = {}
-        for i, text in enumerate(self.cells):
-            lines = text.encode().splitlines(keepends=True)
-            for node in ast.parse(text).body:
-                if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                    found[node.name] = i, _source(node, lines)
+        found, lines = {}, [text.encode().splitlines(keepends=True) for text in self.cells]
+        for s, _ in self._leaves:
+            if isinstance(s.node, DEFINED):
+                found[s.node.name] = s.cell, _source(s.node, lines[s.cell])
         return found
 
     @functools.cached_property
-    def _statements(self) -> list[tuple[ast.stmt, set[str]]]:
-        """Those that are run if an answer needs them, with the names that each makes or writes into."""
-        listed = [node for text in self.cells for node in ast.parse(text).body if isinstance(node, KEPT)]
-        return [(x, {x.name} if isinstance(x, ast.FunctionDef | ast.ClassDef) else made(x)) for x in listed]
+    def written(self) -> dict[str, tuple[int, str]]:
+        """`functions`, and without a source all other names that anything but an import makes: what they stand for may
+        be called as well."""
+        told = {name for s, _ in self._leaves for name in s.makes - s.modules.keys()}
+        told = told.union(*(self.statements.effects(name) for s, _ in self._leaves for name in s.loads))
+        return dict.fromkeys(sorted(told), (0, "")) | self.functions
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """By name that an import makes, the package that it comes from."""
+        return self.statements.modules
 
     @functools.cached_property
-    def _makers(self) -> dict[str, list[ast.stmt]]:
+    def _makers(self) -> dict[str, list[Statement]]:
         """By name, what makes it: its last definition, and whatever else is said of it after that."""
         found = {}
-        for node, names in self._statements:
-            for name in names:
-                if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        for s, always in self._leaves:
+            fresh = {s.node.name} if isinstance(s.node, DEFINED) else set()
+            if isinstance(s.node, ast.Assign) and len(s.node.targets) == 1 and isinstance(s.node.targets[0], ast.Name):
+                fresh = s.makes - s.loads
+            for name in s.makes | s.stores | (s.writes - self.modules.keys()):
+                if always and name in fresh:
                     found[name] = []
-                found.setdefault(name, []).append(node)
+                found.setdefault(name, []).append(s)
         return found
-
-    @functools.cached_property
-    def _aliases(self) -> dict[str, str]:
-        return {alias: module for text in self.cells for alias, module in _imported(text)}
 
     def reached(self, name: str, apart=()) -> set[str]:
         """The identifiers of a function and of what it uses of the notebook, other functions or names that stand for
@@ -65,11 +91,25 @@ class Submission:
             if (here := waiting.pop()) in seen or here in apart:
                 continue
             seen.add(here)
-            for node in self._makers.get(here, ()):
-                if not isinstance(node, ast.Import | ast.ImportFrom):
-                    found |= names_in(node)
-                    waiting += _globals(node)
-        return found | {self._aliases[name] for name in found if name in self._aliases}
+            found |= {self.modules[here]} if here in self.modules else set()
+            for s in self._makers.get(here, ()):
+                if not isinstance(s.node, IMPORTS):
+                    found |= names_in(s.node)
+                    waiting += looked_up(s.node, LATER)
+        return found
+
+    def answering(self, questions) -> "Submission":
+        """With what stands for an answer in `check("04.6", mine)`, where nothing has the name of its question."""
+        asked = {q.id: q.name for q in questions} | {q.name: q.name for q in questions}
+        more = {}
+        for s, _ in self._leaves:
+            for call in s.calls:
+                match call:
+                    case ast.Call(func=ast.Name(id="check") | ast.Attribute(attr="check"),
+                                  args=[ast.Constant(value=str(key)), answer]) if key in asked:
+                        more[asked[key]] = ast.unparse(answer)
+        more = [f"{name} = {text}" for name, text in more.items() if name not in self.written]
+        return replace(self, cells=(*self.cells, "\n".join(more))) if more else self
 
 
 def _source(node, lines) -> str:
@@ -78,30 +118,6 @@ def _source(node, lines) -> str:
     here[-1] = here[-1][:node.end_col_offset]
     here[0] = here[0][node.col_offset:]
     return b"".join(here).decode()
-
-
-def _globals(node) -> set[str]:
-    """The names that a statement looks up in the notebook: no name of a function's own."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            waiting, found = [compile(ast.Module([node], []), "<cell>", "exec")], set()
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return names_in(node)
-    while waiting:
-        code = waiting.pop()
-        waiting += [const for const in code.co_consts if isinstance(const, CodeType)]
-        found |= {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return found
-
-
-def _imported(text):
-    """Each name that an import statement makes, with the module that it comes from."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from ((a.asname or a.name.split(".")[0], a.name.split(".")[0]) for a in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((a.asname or a.name, (node.module or "").split(".")[0]) for a in node.names)
 
 
 def read(path: str | Path) -> Submission:
@@ -135,42 +151,33 @@ def parsed(data: bytes, suffix: str) -> Submission:
     return _of_cells(sha, code)
 
 
-def _parsed(text) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ast.parse(text)
-
-
-def _plain(text) -> str:
-    """A cell without the commands of IPython: of lines that look like one, those that Python cannot read. One that goes
-    on from the line above may begin with % as well."""
-    lines = text.split("\n")
-    for _ in range(100):
-        try:
-            _parsed("\n".join(lines))
-            return "\n".join(lines)
-        except SyntaxError as error:
-            if not 1 <= (error.lineno or 0) <= len(lines) or not MAGIC.match(lines[error.lineno - 1]):
-                break
-            lines[error.lineno - 1] = ""
-        except (ValueError, RecursionError, MemoryError):
-            break
-    return "\n".join("" if MAGIC.match(line) else line for line in lines)
-
-
 def _of_cells(sha, code) -> Submission:
     if sum(map(len, code)) > CODE:
         return Submission(sha, "unreadable", notes=(f"more than {CODE >> 10} thousand letters of code: leave out data "
                                                     "that stands in cells, and hand it in again",))
+    code = ["" if whole(text) else plain(text) for text in code]
+    if sum(map(len, code)) > SHORT and not _soon(code):
+        return Submission(sha, "unreadable", notes=(f"Python takes more than {PATIENCE:g} s to read it: leave out data "
+                                                    "and texts that stand in cells, and hand it in again",))
     kept, notes = [], []
     for i, text in enumerate(code):
-        if text.lstrip().startswith("%%") and not text.lstrip().startswith(("%%time", "%%capture")):
-            continue
         try:
-            text = _plain(text)
-            _parsed(text)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(text)
             kept.append(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            kept.append("")  # so that each has the number that it has in the notebook
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
             notes.append(f"code cell {i + 1}{line}: {type(error).__name__}: {getattr(error, 'msg', error)}")
     return Submission(sha, "read", tuple(kept), tuple(notes))
+
+
+def _soon(code) -> bool:
+    """Does Python read and compile each of the cells in time?  It is tried in a process of its own: nothing else can
+    be ended in the middle of that."""
+    tried = [sys.executable, "-I", "-W", "ignore", "-c", TRIED]
+    try:
+        return subprocess.run(tried, input=json.dumps(code).encode(), timeout=PATIENCE).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
