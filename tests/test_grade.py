@@ -694,6 +694,33 @@ def test_one_clock_and_one_strength_do_not_do_for_every_text():
     assert "the weight 0.99830" in repr(check("04.11", one_strength))
 
 
+def test_what_holds_at_one_end_of_two_bounds_alone_is_found_out():
+    """The case that takes both at their hard ends, or the smallest size."""
+    from byhand.grade.sets.s08_mask.cases import NAMES, masked_in
+
+    def one_strength_on_a_circle(n, p):
+        i, step = np.arange(n), 2 * np.pi / n
+        return 1e3 * np.c_[np.cos(step * (i - 1)), np.sin(step * (i - 1))], np.c_[np.cos(step * i), np.sin(step * i)]
+
+    def one_strength_for_words(size, p):
+        M_1, N_1, M_2, N_2 = REFERENCES["05.10"](size, 0.99999)
+        return M_1, N_1, M_2, N_2
+
+    def last_name_first(S, A):
+        return next(name for name in reversed(NAMES) if np.allclose(masked_in(S, name), A))
+
+    for id, answer, name in (
+        ("04.11", one_strength_on_a_circle, "longest, and nearly all"),
+        ("05.10", one_strength_for_words, "many, and nearly certain"),
+        ("08.5", last_name_first, "one token"),
+        ("01.3", lambda bias, share: int(np.ceil(np.log(share) * -np.log1p(np.exp(-bias)) ** -1)), "all of it"),
+        ("01.2", lambda radius, steps, gain: np.array([[radius, 1e6], [0, radius]]), "little is kept, and much wanted"),
+        ("01.2", lambda radius, steps, gain: np.array([[1e4, 1e12], [0, 1e4]]), "one step"),
+    ):
+        report = check(id, answer)
+        assert report.points < report.max_points and f"FAIL  {name}" in repr(report), id
+
+
 def test_a_case_that_needs_a_failed_one_is_not_run():
     ran = []
 

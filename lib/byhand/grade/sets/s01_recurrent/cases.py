@@ -56,7 +56,8 @@ def measure_growth(inputs, arrays):
     W = W.astype(np.float64)
     size = float(abs(_eigvals(W)).max())
     norm = float(_svd(_power(W, inputs["steps"]), compute_uv=False)[0])
-    rounding = 1e-6 * (1 + float(abs(W).max()))  # of a double eigenvalue
+    # Of a double eigenvalue: a triangle shows it as it is, elsewhere half of its digits are lost in W[0, 1] * W[1, 0].
+    rounding = 1e-9 + 1e-6 * float(abs(W[0, 1] * W[1, 0])) ** 0.5
     small = size <= inputs["radius"] + rounding
     return np.array(W.shape), np.array(small), np.array(norm >= inputs["gain"] * (1 - 1e-9))
 

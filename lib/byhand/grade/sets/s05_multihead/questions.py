@@ -335,7 +335,7 @@ QUESTIONS = (
         cases=(
             Case("five words", cases.vocabulary(5, 0.9), "size = 5, p = 0.9", 1),
             Case("a dozen", cases.vocabulary(12, 0.99), "size = 12, p = 0.99", 2),
-            Case("many, and nearly certain", cases.vocabulary(50, 0.99999), "size = 50, p = 0.99999",
+            Case("many, and nearly certain", cases.vocabulary(50, 1 - 1e-9), "size = 50, p = 1 − 10⁻⁹",
                  guards="a dozen", open=True),
             Case("another vocabulary", cases.vocabulary(8, 0.75), "size = 8, p = 0.75", guards="five words"),
         ),

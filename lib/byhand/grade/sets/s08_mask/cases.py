@@ -104,6 +104,12 @@ def exhibits(n, innocent):
     return make
 
 
+def one_token(rng):
+    """Nothing can be hidden from a single token, and every fault gives the right weight."""
+    S = rng.normal(size=(1, 1))
+    return {"S": S, "A": np.ones((1, 1, 1))}
+
+
 def call_diagnose(answer, inputs):
     return places_of_names(NAMES, "matrix", inputs["A"], lambda A: answer(inputs["S"], A))
 
