@@ -1139,6 +1139,73 @@ def test_a_mistake_that_another_case_speaks_against_is_named_with_doubt():
     assert "        In this case it looks like this: This is 3 X." in repr(toy_report(only_here, question=question))
 
 
+def in_other_words(n):
+    """k = 2 n."""
+    ...
+
+
+WHOLE = Question(
+    id="99.4", title="A number", stub=in_other_words, returns=("k",), minutes=1, hints=("one",),
+    cases=tuple(Case(name, lambda rng, n=n: {"n": n}, "", 1) for name, n in (("three", 3), ("four", 4), ("nine", 9))),
+    mutants=(Mutant("plus four", lambda n: n + 4, "This is n + 4.", "9.1", ("three",)),
+             Mutant("squared", lambda n: n * n, "This is n².", "9.1", ("three",))),
+)
+WHOLE_ANSWERS = {  # what is said, and what is not
+    "one more": (lambda n: 2 * n + 1, ["In every case that failed, k is one more than expected."], ["n + 4", "n²"]),
+    "one less": (lambda n: 2 * n - 1, ["In every case that failed, k is one less than expected."], ["n + 4", "n²"]),
+    "one more in one case": (lambda n: 2 * n + (n == 3), ["In this case it looks like this: This is n + 4."], ["more"]),
+    "another number in another case": (lambda n: 2 * n + (2 * n - 5 if n < 5 else 5),
+                                       ["In this case it looks like this: This is n + 4."], ["more", "n²"]),
+    "a mistake, right elsewhere": (lambda n: n * n if n < 5 else 2 * n, ["In this case it looks like this"], []),
+    "the mistake": (lambda n: n + 4, ["        This is n + 4."], ["In this case", "more", "n²"]),
+    "a mistake, and it stops elsewhere": (
+        lambda n: n * n if n < 5 else 1 // 0,
+        ["        This is n²."], ["looks like"]),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_ANSWERS)
+def test_no_mistake_is_said_flatly_that_another_case_contradicts(name):
+    answer, said, unsaid = WHOLE_ANSWERS[name]
+    text = repr(Report(WHOLE, examine(WHOLE, answer, lambda case: (np.array(2 * make_inputs(WHOLE, case)["n"]),))))
+    assert all(words in text for words in said) and not any(words in text for words in unsaid), text
+
+
+def test_a_case_speaks_against_a_mistake_by_the_outputs_in_which_it_shows():
+    cases = (TOY.cases[0], replace(TOY.cases[0], name="second"))
+    question = replace(TOY, cases=cases)
+
+    def second(X):
+        return np.array_equal(X, make_inputs(TOY, cases[1])["X"])
+
+    def text(P, s):  # in the first case P is 3 X, and s is right
+        return repr(toy_report(lambda X, y: (P(X), s(X, y)) if second(X) else (3 * X, X.sum(axis=0) + y),
+                               question=question))
+
+    flat, doubt = "        This is 3 X.", "        In this case it looks like this: This is 3 X."
+    right = TOY.mutants[0].function
+    assert flat in text(lambda X: 3 * X, lambda X, y: right(X, y)[1])
+    assert flat in text(lambda X: 3 * X, lambda X, y: np.tan(y))  # another output is wrong as well
+    assert doubt in text(lambda X: 4 * X, lambda X, y: right(X, y)[1])  # wrong in another way
+    assert doubt in text(lambda X: 2 * X, lambda X, y: np.tan(y))  # right where it should show
+
+
+def test_an_error_of_rounding_is_no_mistake_that_hardly_shows():
+    """The weights of large scores are 0 and 1, whatever the scores are divided by."""
+    def with_an_epsilon(Q, K, V, mask=None):
+        S = Q @ K.mT / np.sqrt(Q.shape[-1])
+        S = np.where(True if mask is None else mask, S, -np.inf)
+        top = S.max(axis=-1, keepdims=True)
+        E = np.exp(S - np.where(np.isfinite(top), top, 0))
+        A = E / (E.sum(axis=-1, keepdims=True) + 1e-9)
+        return A @ V, A
+
+    text = repr(check("04.1", with_an_epsilon))
+    assert "with something small added, such as an ε" in text and "scores are divided" not in text
+    outcomes = examine(QUESTIONS["04.1"], with_an_epsilon, lambda case: expected_arrays(QUESTIONS["04.1"], case))
+    assert not any(o.mutant for o in outcomes)
+
+
 def test_a_mistake_that_says_more_than_was_seen_stands_back():
     def both(X, y):
         return 3 * X, X.sum(axis=0) - y

@@ -7,14 +7,14 @@ import numpy as np
 
 from .compose import pairs
 from .form import against, factor_of
-from .judge import finish, same, same_array
+from .judge import finish
+from .recognise import SEEN, nearer, same, same_array
 from .run import Result, run
 
 _isfinite, _where, _errstate = np.isfinite, np.where, np.errstate
 RUNS = {"torch": 200, "arrays": 1200, "numbers": 6000}  # of wrong versions put together, at most; 0.3 s of CPU
 ENOUGH = 3  # numbers that must agree: fewer may do so by chance
 FEW = 6  # the same for whole numbers and names
-SEEN = ("ok", "structure")  # kinds of results that can be compared
 
 
 def put_together(question, cases, mine, theirs, verdicts, expected, inputs):
@@ -182,7 +182,9 @@ def _facts(question, case, mine, theirs, expected):
     fine = agree(own, expected)
     return _Facts(
         case, own, arrays if own is not None else [None] * len(arrays), expected, looked,
-        [i for i in looked if i not in fine], [agree(a, own) for a in arrays], [agree(a, expected) for a in arrays],
+        [i for i in looked if i not in fine],
+        [{i for i in agree(a, own) if i in fine or nearer(own[i], a[i], expected[i])} for a in arrays],
+        [agree(a, expected) for a in arrays],
     )
 
 

@@ -235,7 +235,7 @@ QUESTIONS = (
             "that is (7.28).  The deviation is 0.02/√K.",
         ),
         cases=(
-            Case("three sublayers", cases.start(12, 3, 2), "12 layers of three sublayers", 2),
+            Case("three sublayers", cases.start(10, 3, 2), "10 layers of three sublayers", 2),
             Case("three matrices", cases.start(20, 4, 3), "branches of three matrices", 2),
             Case("both", cases.any_start, "other numbers of both", guards="three matrices", open=True),
             Case("deep", cases.any_start, "other numbers", guards="three matrices"),
