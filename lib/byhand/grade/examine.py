@@ -22,14 +22,14 @@ class Outcome:
     given: str = ""  # shapes of the inputs
     sure: bool = True  # False if that mistake would also show in a case that this answer passes, or in another way
     second: Mutant | None = None  # where the answer is what two known mistakes give together
-    part: str | None = None  # of one mistake among two, the output in which it shows, if that can be told
+    part: str | None = None  # the output in which the mistake shows, where others say nothing of it; "" for one of two
     besides: str = ""  # how that output differs from what the mistake alone gives
 
     @property
     def ahead(self):
         """What is said before the message."""
         if self.part is not None:
-            return f"One of two mistakes{', seen in ' if self.part else ''}{self.part}: "
+            return f"In {self.part} it looks like this: " if self.part else "One of two mistakes: "
         if self.second:
             return f"{'T' if self.sure else 'In this case t'}wo mistakes together give these numbers. "
         return "" if self.sure else "In this case it looks like this: "
