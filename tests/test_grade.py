@@ -40,6 +40,7 @@ from byhand.grade.model import (
     Mutant,
     Question,
     WrongAnswer,
+    kind_of,
     make_inputs,
     places_of_names,
 )
@@ -931,6 +932,8 @@ SHAPES = {
     "keepdims": (A43.sum(axis=0, keepdims=True), A43.sum(axis=0), "axes of length one too many"),
     "not summed": (A234, A234.sum(axis=0), "The leading axis (2,) should be summed away: with that it would be right."),
     "not averaged": (A234, A234.mean(axis=(0, 1)), "The leading axes (2, 3) should be averaged away"),
+    "copies": (np.stack([A43 > A43.mean()] * 2), A43 > A43.mean(), "The same (4, 3) stands there 2 times, once for each place of"),
+    "no copies": (np.stack([A43, 3 * A43]), 2 * A43, "The leading axis (2,) should be averaged away"),
     "inner": (A234, A234.sum(axis=1), "Axis 1, counted from 0, should be summed away"),
     "summed": (A234.sum(axis=0), A234, "This is the sum of what is expected over axis 0"),
     "averaged": (A234.mean(axis=2), A234, "This is the mean of what is expected over axis 2"),
@@ -1069,7 +1072,39 @@ def test_words_of_pytorch_are_put_plainly():
         conv.bias.copy_(b)
         return conv
 
-    assert "A parameter is changed while autograd watches" in repr(check("15.5", watched))
+    assert "A leaf, which is a parameter or an input, is changed in place" in repr(check("15.5", watched))
+
+
+def test_factors_that_print_as_one_are_not_said():
+    nearly = 1 + 1e-5 * np.arange(4)[:, None]
+    assert "factor of its own" not in about_numbers("X", A43 * nearly, A43)
+
+
+def test_what_came_back_has_its_article():
+    assert kind_of(3) == "an int" and kind_of("a") == "a str" and kind_of(np.zeros(2)) == "an ndarray"
+    assert "returned an int for the layer" in repr(check("00.6", lambda *given: 1))
+
+
+def test_a_layer_that_forgets_whether_it_trains_is_named():
+    """By the draws that differ, and not by one that is compared with another's."""
+    import torch
+
+    class Forgets(torch.nn.Module):
+        def __init__(self, sublayer, p):
+            super().__init__()
+            self.sublayer, self.p = sublayer, p
+
+        def forward(self, X):
+            coins = torch.rand(len(X), 1, 1, dtype=torch.float64) >= self.p  # not the draws of the known mistake
+            return X + coins.to(X.dtype) * self.sublayer(X) / (1 - self.p)
+
+    text = repr(check("07.10", Forgets))
+    assert "look at `self.training`" in text and "4 / 5 points" in text
+
+
+def test_an_epsilon_outside_the_root_is_named():
+    (mutant,) = (m for m in QUESTIONS["06.5"].mutants if m.name == "epsilon outside the root")
+    assert "it stands under the root" in repr(check("06.5", mutant.function))
 
 
 def test_weights_that_are_no_parameters_do_not_learn():

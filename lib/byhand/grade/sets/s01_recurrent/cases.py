@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 _svd, _eigvals, _isfinite, _power = np.linalg.svd, np.linalg.eigvals, np.isfinite, np.linalg.matrix_power
 
@@ -106,7 +106,7 @@ def look_into(answer, inputs):
     if net is None or net is Ellipsis:
         return None
     if not isinstance(net, torch.nn.LSTM):
-        raise WrongAnswer(f"returned a {type(net).__name__}, expected an nn.LSTM")
+        raise WrongAnswer(f"returned {kind_of(net)}, expected an nn.LSTM")
     if (net.input_size, net.hidden_size, net.num_layers) != (d, h, 1):
         raise WrongAnswer(f"an LSTM from {net.input_size} to {net.hidden_size} in {net.num_layers} layers, "
                           f"expected from {d} to {h} in one")
