@@ -932,7 +932,7 @@ SHAPES = {
     "keepdims": (A43.sum(axis=0, keepdims=True), A43.sum(axis=0), "axes of length one too many"),
     "not summed": (A234, A234.sum(axis=0), "The leading axis (2,) should be summed away: with that it would be right."),
     "not averaged": (A234, A234.mean(axis=(0, 1)), "The leading axes (2, 3) should be averaged away"),
-    "copies": (np.stack([A43 > A43.mean()] * 2), A43 > A43.mean(), "The same (4, 3) stands there 2 times, once for each place of"),
+    "copies": (np.stack([A43 > A43.mean()] * 2), A43 > A43.mean(), "The same (4, 3) stands there 2 times"),
     "no copies": (np.stack([A43, 3 * A43]), 2 * A43, "The leading axis (2,) should be averaged away"),
     "inner": (A234, A234.sum(axis=1), "Axis 1, counted from 0, should be summed away"),
     "summed": (A234.sum(axis=0), A234, "This is the sum of what is expected over axis 0"),
@@ -1494,9 +1494,9 @@ def test_a_lying_measurement_is_refused():
     ("question_id", "answer", "said"),
     [
         ("00.6", lambda f, b, X, rng: 1e-9, "a float for the layer 'LayerNorm, right', expected True or False"),
-        ("00.6", lambda f, b, X, rng: EqualToEverything(), "returned a EqualToEverything"),
+        ("00.6", lambda f, b, X, rng: EqualToEverything(), "returned an EqualToEverything"),
         ("04.7", lambda Q, K, A, d_model: "no idea", "matrix 0: returned 'no idea', expected one of: correct"),
-        ("04.7", lambda Q, K, A, d_model: EqualToEverything(), "matrix 0: returned a EqualToEverything"),
+        ("04.7", lambda Q, K, A, d_model: EqualToEverything(), "matrix 0: returned an EqualToEverything"),
     ],
 )
 def test_choices_are_checked(question_id, answer, said):
