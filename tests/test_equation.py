@@ -398,6 +398,7 @@ FAULTS = [
     ("attention_forward", 0, "scale * (Q @ K.mT)", "(Q @ K.mT)", "4.5", "S"),
     ("attention_forward", 0, "softmax_forward(S, mask)", "softmax_forward(S)", "4.6", "A"),
     ("attention_backward", 0, "dQ = scale * (dS @ K)", "dQ = dS @ K", "4.28", "dQ"),
+    ("attention_backward", 0, "    dA = dO @ V.mT  # (4.26)\n", "    dA = dO @ V.mT\n    dA /= 2\n", "4.26", "dA"),
     ("attention_backward", 0, "softmax_backward(dA, SoftmaxCache(A))", "A * dA", "4.27", "dS"),
     ("attention_backward", 0, "A.mT @ dO", "dO.mT @ A", "4.25", "dV"),
     ("self_attention_backward", 0, "dX = dX + part", "dX = part", "4.31", "dX"),
@@ -543,6 +544,8 @@ def missed(fault):
 RIGHT = [
     ("attention_backward", 0, "dV = A.mT @ dO", "dV = np.einsum('bij,bic->bjc', A, dO)", None, None),
     ("attention_backward", 0, "dA = dO @ V.mT", "dA = (V @ dO.mT).mT", None, None),
+    ("attention_backward", 0, "    dS = softmax_backward(dA, SoftmaxCache(A))",
+     "    dS = dA - (A * dA).sum(axis=-1, keepdims=True)\n    dS *= A", None, None),
     ("attention_backward", 0, "    dS = softmax_backward(dA, SoftmaxCache(A))", "    dP = dA\n    dS = softmax_backward(dP, SoftmaxCache(A))", None, None),
     ("attention_backward", 0, "    dQ = scale * (dS @ K)  # (4.28)\n    dK = scale * (dS.mT @ Q)", "    dS = dS * scale\n    dQ = dS @ K\n    dK = dS.mT @ Q", None, None),
     ("feed_forward_backward", 1, "        dX = dX_up + dX_gate", "        dX = dX_up\n        dX += dX_gate", None, None),

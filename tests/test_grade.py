@@ -40,6 +40,7 @@ from byhand.grade.model import (
     Mutant,
     Question,
     WrongAnswer,
+    kind_of,
     make_inputs,
     places_of_names,
 )
@@ -694,6 +695,33 @@ def test_one_clock_and_one_strength_do_not_do_for_every_text():
     assert "the weight 0.99830" in repr(check("04.11", one_strength))
 
 
+def test_what_holds_at_one_end_of_two_bounds_alone_is_found_out():
+    """The case that takes both at their hard ends, or the smallest size."""
+    from byhand.grade.sets.s08_mask.cases import NAMES, masked_in
+
+    def one_strength_on_a_circle(n, p):
+        i, step = np.arange(n), 2 * np.pi / n
+        return 1e3 * np.c_[np.cos(step * (i - 1)), np.sin(step * (i - 1))], np.c_[np.cos(step * i), np.sin(step * i)]
+
+    def one_strength_for_words(size, p):
+        M_1, N_1, M_2, N_2 = REFERENCES["05.10"](size, 0.99999)
+        return M_1, N_1, M_2, N_2
+
+    def last_name_first(S, A):
+        return next(name for name in reversed(NAMES) if np.allclose(masked_in(S, name), A))
+
+    for id, answer, name in (
+        ("04.11", one_strength_on_a_circle, "longest, and nearly all"),
+        ("05.10", one_strength_for_words, "many, and nearly certain"),
+        ("08.5", last_name_first, "one token"),
+        ("01.3", lambda bias, share: int(np.ceil(np.log(share) * -np.log1p(np.exp(-bias)) ** -1)), "all of it"),
+        ("01.2", lambda radius, steps, gain: np.array([[radius, 1e6], [0, radius]]), "little is kept, and much wanted"),
+        ("01.2", lambda radius, steps, gain: np.array([[1e4, 1e12], [0, 1e4]]), "one step"),
+    ):
+        report = check(id, answer)
+        assert report.points < report.max_points and f"FAIL  {name}" in repr(report), id
+
+
 def test_a_case_that_needs_a_failed_one_is_not_run():
     ran = []
 
@@ -904,6 +932,8 @@ SHAPES = {
     "keepdims": (A43.sum(axis=0, keepdims=True), A43.sum(axis=0), "axes of length one too many"),
     "not summed": (A234, A234.sum(axis=0), "The leading axis (2,) should be summed away: with that it would be right."),
     "not averaged": (A234, A234.mean(axis=(0, 1)), "The leading axes (2, 3) should be averaged away"),
+    "copies": (np.stack([A43 > A43.mean()] * 2), A43 > A43.mean(), "The same (4, 3) stands there 2 times"),
+    "no copies": (np.stack([A43, 3 * A43]), 2 * A43, "The leading axis (2,) should be averaged away"),
     "inner": (A234, A234.sum(axis=1), "Axis 1, counted from 0, should be summed away"),
     "summed": (A234.sum(axis=0), A234, "This is the sum of what is expected over axis 0"),
     "averaged": (A234.mean(axis=2), A234, "This is the mean of what is expected over axis 2"),
@@ -1042,7 +1072,39 @@ def test_words_of_pytorch_are_put_plainly():
         conv.bias.copy_(b)
         return conv
 
-    assert "A parameter is changed while autograd watches" in repr(check("15.5", watched))
+    assert "A leaf, which is a parameter or an input, is changed in place" in repr(check("15.5", watched))
+
+
+def test_factors_that_print_as_one_are_not_said():
+    nearly = 1 + 1e-5 * np.arange(4)[:, None]
+    assert "factor of its own" not in about_numbers("X", A43 * nearly, A43)
+
+
+def test_what_came_back_has_its_article():
+    assert kind_of(3) == "an int" and kind_of("a") == "a str" and kind_of(np.zeros(2)) == "an ndarray"
+    assert "returned an int for the layer" in repr(check("00.6", lambda *given: 1))
+
+
+def test_a_layer_that_forgets_whether_it_trains_is_named():
+    """By the draws that differ, and not by one that is compared with another's."""
+    import torch
+
+    class Forgets(torch.nn.Module):
+        def __init__(self, sublayer, p):
+            super().__init__()
+            self.sublayer, self.p = sublayer, p
+
+        def forward(self, X):
+            coins = torch.rand(len(X), 1, 1, dtype=torch.float64) >= self.p  # not the draws of the known mistake
+            return X + coins.to(X.dtype) * self.sublayer(X) / (1 - self.p)
+
+    text = repr(check("07.10", Forgets))
+    assert "look at `self.training`" in text and "4 / 5 points" in text
+
+
+def test_an_epsilon_outside_the_root_is_named():
+    (mutant,) = (m for m in QUESTIONS["06.5"].mutants if m.name == "epsilon outside the root")
+    assert "it stands under the root" in repr(check("06.5", mutant.function))
 
 
 def test_weights_that_are_no_parameters_do_not_learn():
@@ -1110,6 +1172,73 @@ def test_a_mistake_that_another_case_speaks_against_is_named_with_doubt():
     cases = (TOY.cases[0], replace(TOY.cases[0], name="second"))
     question = replace(TOY, cases=cases)
     assert "        In this case it looks like this: This is 3 X." in repr(toy_report(only_here, question=question))
+
+
+def in_other_words(n):
+    """k = 2 n."""
+    ...
+
+
+WHOLE = Question(
+    id="99.4", title="A number", stub=in_other_words, returns=("k",), minutes=1, hints=("one",),
+    cases=tuple(Case(name, lambda rng, n=n: {"n": n}, "", 1) for name, n in (("three", 3), ("four", 4), ("nine", 9))),
+    mutants=(Mutant("plus four", lambda n: n + 4, "This is n + 4.", "9.1", ("three",)),
+             Mutant("squared", lambda n: n * n, "This is n².", "9.1", ("three",))),
+)
+WHOLE_ANSWERS = {  # what is said, and what is not
+    "one more": (lambda n: 2 * n + 1, ["In every case that failed, k is one more than expected."], ["n + 4", "n²"]),
+    "one less": (lambda n: 2 * n - 1, ["In every case that failed, k is one less than expected."], ["n + 4", "n²"]),
+    "one more in one case": (lambda n: 2 * n + (n == 3), ["In this case it looks like this: This is n + 4."], ["more"]),
+    "another number in another case": (lambda n: 2 * n + (2 * n - 5 if n < 5 else 5),
+                                       ["In this case it looks like this: This is n + 4."], ["more", "n²"]),
+    "a mistake, right elsewhere": (lambda n: n * n if n < 5 else 2 * n, ["In this case it looks like this"], []),
+    "the mistake": (lambda n: n + 4, ["        This is n + 4."], ["In this case", "more", "n²"]),
+    "a mistake, and it stops elsewhere": (
+        lambda n: n * n if n < 5 else 1 // 0,
+        ["        This is n²."], ["looks like"]),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_ANSWERS)
+def test_no_mistake_is_said_flatly_that_another_case_contradicts(name):
+    answer, said, unsaid = WHOLE_ANSWERS[name]
+    text = repr(Report(WHOLE, examine(WHOLE, answer, lambda case: (np.array(2 * make_inputs(WHOLE, case)["n"]),))))
+    assert all(words in text for words in said) and not any(words in text for words in unsaid), text
+
+
+def test_a_case_speaks_against_a_mistake_by_the_outputs_in_which_it_shows():
+    cases = (TOY.cases[0], replace(TOY.cases[0], name="second"))
+    question = replace(TOY, cases=cases)
+
+    def second(X):
+        return np.array_equal(X, make_inputs(TOY, cases[1])["X"])
+
+    def text(P, s):  # in the first case P is 3 X, and s is right
+        return repr(toy_report(lambda X, y: (P(X), s(X, y)) if second(X) else (3 * X, X.sum(axis=0) + y),
+                               question=question))
+
+    flat, doubt = "        This is 3 X.", "        In this case it looks like this: This is 3 X."
+    right = TOY.mutants[0].function
+    assert flat in text(lambda X: 3 * X, lambda X, y: right(X, y)[1])
+    assert flat in text(lambda X: 3 * X, lambda X, y: np.tan(y))  # another output is wrong as well
+    assert doubt in text(lambda X: 4 * X, lambda X, y: right(X, y)[1])  # wrong in another way
+    assert doubt in text(lambda X: 2 * X, lambda X, y: np.tan(y))  # right where it should show
+
+
+def test_an_error_of_rounding_is_no_mistake_that_hardly_shows():
+    """The weights of large scores are 0 and 1, whatever the scores are divided by."""
+    def with_an_epsilon(Q, K, V, mask=None):
+        S = Q @ K.mT / np.sqrt(Q.shape[-1])
+        S = np.where(True if mask is None else mask, S, -np.inf)
+        top = S.max(axis=-1, keepdims=True)
+        E = np.exp(S - np.where(np.isfinite(top), top, 0))
+        A = E / (E.sum(axis=-1, keepdims=True) + 1e-9)
+        return A @ V, A
+
+    text = repr(check("04.1", with_an_epsilon))
+    assert "with something small added, such as an ε" in text and "scores are divided" not in text
+    outcomes = examine(QUESTIONS["04.1"], with_an_epsilon, lambda case: expected_arrays(QUESTIONS["04.1"], case))
+    assert not any(o.mutant for o in outcomes)
 
 
 def test_a_mistake_that_says_more_than_was_seen_stands_back():
@@ -1365,9 +1494,9 @@ def test_a_lying_measurement_is_refused():
     ("question_id", "answer", "said"),
     [
         ("00.6", lambda f, b, X, rng: 1e-9, "a float for the layer 'LayerNorm, right', expected True or False"),
-        ("00.6", lambda f, b, X, rng: EqualToEverything(), "returned a EqualToEverything"),
+        ("00.6", lambda f, b, X, rng: EqualToEverything(), "returned an EqualToEverything"),
         ("04.7", lambda Q, K, A, d_model: "no idea", "matrix 0: returned 'no idea', expected one of: correct"),
-        ("04.7", lambda Q, K, A, d_model: EqualToEverything(), "matrix 0: returned a EqualToEverything"),
+        ("04.7", lambda Q, K, A, d_model: EqualToEverything(), "matrix 0: returned an EqualToEverything"),
     ],
 )
 def test_choices_are_checked(question_id, answer, said):

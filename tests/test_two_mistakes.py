@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from byhand.grade import compose, examine, two
+from byhand.grade.alike import against
 from byhand.grade.compose import families, pairs
 from byhand.grade.examine import Report
-from byhand.grade.form import against
+from byhand.grade.form import lines, places, whole
 from byhand.grade.judge import finish, judge
 from byhand.grade.learner import find
 from byhand.grade.model import Case, Mutant, Question, make_inputs
@@ -138,10 +139,7 @@ TWO = {  # by mechanism: the exercise, its edits or an answer, and what is named
                                      ("dV[g] += A.T @ dO[h]", "dV[g] += scale * A.T @ dO[h]")],
                             {"dV scaled by the width"}),
     "in part: values": ("16.2", crossed_and_summed, {"exchanged: o"}),
-    "in part, but for a factor": ("00.5", [("X[i] = x - h\n", "X[i] = x\n")], {"forward difference"}),
 }
-
-
 def report_of(name):
     number, how, _ = TWO[name]
     answer = how if callable(how) else answer_with(number, *how)
@@ -163,9 +161,42 @@ def test_one_of_two_mistakes_is_named(name):
         words = "One of two mistakes: " if len(TWO[name][2]) == 1 else "Two mistakes together give these numbers. "
         assert repr(report).count(words) == 1 and all(o.mutant for o in failed)
     else:
-        assert re.search(r"One of two mistakes, seen in \w+: ", repr(report))
-    assert ("Compared with what this mistake alone gives: Every number is 1/2 times that one." in repr(report)) == (
-        name == "in part, but for a factor")
+        assert re.search(r"In \w+ it looks like this: ", repr(report)) and "two mistakes" not in repr(report)
+
+
+def pairs_side_by_side(back, n, d_k, base):
+    """Feature a turns with feature a + d_k/2, as in some libraries."""
+    h, u = d_k // 2, np.tile([1.0, 0.0], d_k // 2)
+    turn = back * base ** (-2 * np.arange(h) / d_k)
+    c, s = np.cos(turn), np.sin(turn)
+    return 3e3 * u, np.r_[u[:h] * c - u[h:] * s, u[:h] * s + u[h:] * c]
+
+
+def first_are_real(lengths, n):
+    real = np.arange(n) < lengths[:, None]
+    M = np.tri(n, dtype=bool) & real[:, None, :] & real[:, :, None] | np.eye(n, dtype=bool)
+    return M, np.maximum(np.arange(n) - (n - lengths)[:, None], 0)
+
+
+ONE = {  # one mistake: the exercise, its edits or an answer, and what is named
+    "half a difference": ("00.5", [("X[i] = x - h\n", "X[i] = x\n")], set()),
+    "√d on both ways": ("02.6", [("dz.T @ (np.sqrt(d)", "np.sqrt(d) * dz.T @ (np.sqrt(d)")], set()),
+    "sin and cos exchanged": ("03.1", lambda delta, d, base: np.kron(np.diag(
+        np.sin(delta * base ** (-2 * np.arange(d // 2) / d))), np.eye(2)) + np.kron(np.diag(
+            np.cos(delta * base ** (-2 * np.arange(d // 2) / d))), np.array([[0, -1], [1, 0]])), set()),
+    "other pairs, seen in few small numbers": ("03.9", pairs_side_by_side, set()),
+    "the other end, for keys and queries": ("08.9", first_are_real, {"filler on the right, for queries too"}),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_one_mistake_is_not_called_two(name):
+    number, how, wanted = ONE[name]
+    answer = how if callable(how) else answer_with(number, *how)
+    report = Report(find(number), examine.examine(find(number), answer, lambda c: expected_arrays(find(number), c)))
+    assert report.points < report.max_points
+    assert "two mistakes" not in repr(report) and "Two mistakes" not in repr(report), repr(report)
+    assert named(report) == wanted
 
 
 @pytest.mark.parametrize(("search", "what"), [("put_together", "together"), ("in_part", "in part")])
@@ -212,11 +243,11 @@ def but_for_a_row(X, wrong):
 
 PARTS = {  # an answer, and the mistake, the output and the words for it
     "known beside unknown": (lambda X, y: (X**2, np.tan(y)), ("squares", "P", "")),
-    "known, times two, beside unknown": (lambda X, y: (2 * X**2, np.tan(y)), ("squares", "P", "Every number is 2")),
-    "known, the other sign": (lambda X, y: (-(X**2), X.sum(axis=0) + y), ("squares", "P", "All signs are")),
-    "known, each row by a factor": (lambda X, y: (X**2 / (X**2).sum(axis=1)[:, None], X.sum(axis=0) + y),
-                                    ("squares", "P", "Each row is right but for a factor of its own")),
-    "known, upside down": (lambda X, y: (X[::-1] ** 2, X.sum(axis=0) + y), ("squares", "P", "The order is reversed")),
+    "known, times two, beside unknown": (lambda X, y: (2 * X**2, np.tan(y)), None),
+    "known, the other sign": (lambda X, y: (-(X**2), X.sum(axis=0) + y), None),
+    "known, each row by a factor": (lambda X, y: (X**2 / (X**2).sum(axis=1)[:, None], X.sum(axis=0) + y), None),
+    "known, upside down": (lambda X, y: (X[::-1] ** 2, X.sum(axis=0) + y), None),
+    "known, times two, beside known": (lambda X, y: (2 * np.sin(X), np.sin(X).sum(axis=0) + y), ("sines", "s", "")),
     "known but for a row": (lambda X, y: (but_for_a_row(X, np.cos(X)), np.tan(y)),
                             ("squares", "P", "All is right but the last row")),
     "unknown": (lambda X, y: (np.cos(X), X.sum(axis=0) + y), None),
@@ -266,7 +297,13 @@ def only_equal(mine, known, right):
 
 def against_it_alone(mine, known, right):
     """Whatever the right one looks like."""
-    return (1, "Every number is c times the expected one.", mine.size) if mine.size > 3 else None
+    return ("All is right but the last row.", mine.size) if mine.size > 3 else None
+
+
+def by_a_factor(mine, known, right):
+    """Or a shift, or in another order."""
+    text = next(filter(None, (look(mine, known) for look in (whole, lines, places))), "")
+    return against(mine, known, right) or ((text, mine.size) if text else None)
 
 
 def first_case_alone(question, cases, mine, theirs, verdicts, expected):
@@ -275,6 +312,7 @@ def first_case_alone(question, cases, mine, theirs, verdicts, expected):
 
 @pytest.mark.parametrize(("where", "name", "wrong"), [
     (two._Facts, "clears", never_cleared), (two, "against", only_equal), (two, "against", against_it_alone),
+    (two, "against", by_a_factor),
 ])
 def test_a_wrong_search_in_parts_is_found_out(monkeypatch, where, name, wrong):
     monkeypatch.setattr(where, name, wrong)

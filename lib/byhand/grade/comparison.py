@@ -106,6 +106,10 @@ class Comparison:
         partner: dict[int, Step] = {}
         for symbol in dict.fromkeys(s.symbol for s in theirs):
             a, b = ([s for s in steps if s.symbol == symbol] for steps in (theirs, mine))
+            if len(a) < len(b):  # x = …; x /= 2: what the next reader gets is the last
+                last = [s for s, after in zip(mine, [*mine[1:], None], strict=True)
+                        if s.symbol == symbol and (after is None or after.symbol != symbol)]
+                b = last if len(last) >= len(a) else b
             for i, j in zip(range(len(a)), range(len(b)), strict=False) if len(a) == len(b) else _match(a, b):
                 partner[id(a[i])] = b[j]
         return partner

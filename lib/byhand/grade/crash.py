@@ -9,7 +9,8 @@ import numpy as np
 _ndarray, _errstate = np.ndarray, np.errstate
 
 SAID = {  # words of PyTorch's, and what they come to
-    "a leaf Variable that requires grad": "A parameter is changed while autograd watches: change it under "
+    "a leaf Variable that requires grad": "A leaf, which is a parameter or an input, is changed in place while "
+                                          "autograd watches: make a new tensor, or change a parameter under "
                                           "torch.no_grad().",
     "must match the size of tensor": "Two tensors met whose shapes do not fit: counted from the right, two sizes must "
                                      "be equal, or one of them 1.",

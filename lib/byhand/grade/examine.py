@@ -1,14 +1,15 @@
 """Try an answer on the cases of its question, and put the outcome into words."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from .judge import Verdict, finish, judge, recognise
+from .judge import Verdict, finish, judge
 from .limits import Heard
 from .model import DISPLAY, Case, Mutant, Question, make_inputs
+from .recognise import one_off, recognise
 from .run import run
 from .two import in_part, put_together, two_mistakes
 
@@ -19,16 +20,16 @@ class Outcome:
     verdict: Verdict
     mutant: Mutant | None = None  # the known mistake that gives the same wrong answer
     given: str = ""  # shapes of the inputs
-    sure: bool = True  # False if that mistake would also show in a case that this answer passes
+    sure: bool = True  # False if that mistake would also show in a case that this answer passes, or in another way
     second: Mutant | None = None  # where the answer is what two known mistakes give together
-    part: str | None = None  # of one mistake among two, the output in which it shows, if that can be told
+    part: str | None = None  # the output in which the mistake shows, where others say nothing of it; "" for one of two
     besides: str = ""  # how that output differs from what the mistake alone gives
 
     @property
     def ahead(self):
         """What is said before the message."""
         if self.part is not None:
-            return f"One of two mistakes{', seen in ' if self.part else ''}{self.part}: "
+            return f"In {self.part} it looks like this: " if self.part else "One of two mistakes: "
         if self.second:
             return f"{'T' if self.sure else 'In this case t'}wo mistakes together give these numbers. "
         return "" if self.sure else "In this case it looks like this: "
@@ -105,7 +106,7 @@ def examine(question, answer, expected, cases=None, key=DISPLAY, order=None, see
     ran = {case.name: ran[case.name] for case in cases[: end + 1] if case.name in ran}
     known = _known_mistakes(question, list(ran.values()), expected, {} if seen is None else seen) if failed else {}
     return tuple(
-        Outcome(case, ran[case.name][1], given=_shapes(ran[case.name][3]), **known.get(case.name, {}))
+        Outcome(case, **{"verdict": ran[case.name][1], "given": _shapes(ran[case.name][3])} | known.get(case.name, {}))
         if case.name in ran else Outcome(case, Verdict("not run", failed[case.name]))
         for case in cases
     )
@@ -127,7 +128,8 @@ def _an_order(cases, rng):
 
 
 def _known_mistakes(question, results, expected, seen):
-    """By case, the known mistake that gives the same answer, or the two that give it together."""
+    """By case, the known mistake that gives the same answer, or the two that give it together; or a verdict that says
+    of all cases what is wrong in them."""
     if all(verdict.kind in ("ok", "error", "late", "not attempted", "nothing") for _, verdict, _, _ in results):
         return {}
     cases, verdicts, mine, inputs = zip(*((c, v, r, i) for c, v, r, i in results), strict=True)
@@ -140,7 +142,11 @@ def _known_mistakes(question, results, expected, seen):
     right = list(map(expected, cases))
     given = question, cases, mine, theirs, verdicts, right
     found = {c: {"mutant": hit[0], "sure": hit[1]} for c, hit in enumerate(recognise(*given)) if hit}
-    if not _settled(found, verdicts):
+    settled = _settled(found, verdicts)
+    if not settled and (said := one_off(question, cases, mine, verdicts, right)):
+        return {case.name: {"verdict": replace(v, remark=said)}
+                for case, v in zip(cases, verdicts, strict=True) if not v.ok}
+    if not settled:
         for c, (some, sure) in put_together(*given, inputs).items():
             found[c] = ({"mutant": some[0], "second": some[1]} if len(some) > 1 else
                         {"mutant": some[0]} | ({} if sure else {"part": ""})) | {"sure": sure}

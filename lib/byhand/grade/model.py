@@ -32,6 +32,12 @@ class WrongAnswer(Exception):
     """Raised by `drive` or `measure`: the answer has a form that the question cannot use; the text says why."""
 
 
+def kind_of(x):
+    """What an answer returned, in words: "an int", "a list"."""
+    name = type(x).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"
+
+
 def places_of_names(names, what, given, call):
     """For a `drive` whose answer names one of `names` for each x of `given`: the place of each name that `call(x)`
     returns, NOTHING where it returns none; None if all of them are not attempted; WrongAnswer, with `what` and the
@@ -45,7 +51,7 @@ def places_of_names(names, what, given, call):
         if type(name) is np.str_:
             name = str(name)
         if type(name) is not str or name not in names:
-            said = repr(name)[:40] if type(name) is str else f"a {type(name).__name__}"
+            said = repr(name)[:40] if type(name) is str else f"{kind_of(name)}"
             raise WrongAnswer(f"{what} {i}: returned {said}, expected one of: {', '.join(names)}")
         found.append(names.index(name))
     return None if all(place == NOTHING for place in found) else found

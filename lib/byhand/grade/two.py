@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .alike import ENOUGH, against, weight
 from .compose import pairs
-from .form import against, factor_of
-from .judge import finish, same, same_array
+from .judge import finish
+from .recognise import SEEN, nearer, same, same_array
 from .run import Result, run
 
-_isfinite, _where, _errstate = np.isfinite, np.where, np.errstate
+_abs, _isfinite, _where, _errstate = np.abs, np.isfinite, np.where, np.errstate
 RUNS = {"torch": 200, "arrays": 1200, "numbers": 6000}  # of wrong versions put together, at most; 0.3 s of CPU
-ENOUGH = 3  # numbers that must agree: fewer may do so by chance
-FEW = 6  # the same for whole numbers and names
-SEEN = ("ok", "structure")  # kinds of results that can be compared
+SMALL, MANY = 10, 30  # of whole numbers below SMALL in size, so many must be wrong before two mistakes are put together
 
 
 def put_together(question, cases, mine, theirs, verdicts, expected, inputs):
@@ -22,16 +21,18 @@ def put_together(question, cases, mine, theirs, verdicts, expected, inputs):
     are put together in one function, or the one of them that is enough there.  Not sure: one of the two, for several
     pairs that have it give the answer."""
     functions = [mutant.function for mutant in question.mutants]
-    places = [c for c, result in enumerate(mine) if result.kind in SEEN]
-    wrong = sorted((c for c in places if not verdicts[c].ok), key=lambda c: _size(inputs[c]))
+    seen = [c for c, result in enumerate(mine) if result.kind in SEEN]
+    wrong = sorted((c for c in seen if not verdicts[c].ok), key=lambda c: _size(inputs[c]))
     if None in functions or not wrong:  # a package for students has no code of mistakes
         return {}
     agrees = [[same(question, *each) for each in zip(cases, mine, row, strict=True)] for row in theirs]
-    if any(all(row[c] for c in places) for row in agrees):
+    if any(all(row[c] for c in seen) for row in agrees):
         return {}
     facts = [_facts(question, case, mine[c], [row[c] for row in theirs], expected[c]) for c, case in enumerate(cases)]
-    good = [c for c in places if verdicts[c].ok]
-    hinders = [sum(facts[c].clears(m) for c in places) for m in range(len(functions))]
+    if _few_small(wrong, facts):
+        return {}
+    good = [c for c in seen if verdicts[c].ok]
+    hinders = [sum(facts[c].clears(m) for c in seen) for m in range(len(functions))]
 
     def gives(function, c):
         return finish(question, inputs[c], run(function, inputs[c], question))
@@ -49,6 +50,20 @@ def put_together(question, cases, mine, theirs, verdicts, expected, inputs):
         return {}
     alone = {c: next((m for m in pair if agrees[m][c]), None) for c in wrong}
     return {c: (pair if m is None else (m,), m is not None or len(pair) == 2) for c, m in alone.items()}
+
+
+def _few_small(wrong, facts):
+    """Is all that is wrong a few small whole numbers?  Among so many pairs some give them by chance."""
+    count = 0
+    for c in wrong:
+        for i in facts[c].wrong:
+            if facts[c].mine is None or facts[c].mine[i].shape != facts[c].expected[i].shape:
+                return False
+            mine, right = facts[c].mine[i], facts[c].expected[i]
+            if mine.dtype.kind not in "biu" or max(_abs(mine * 1).max(), _abs(right * 1).max()) >= SMALL:
+                return False
+            count += int((mine != right).sum())
+    return count < MANY
 
 
 def _kind(question, inputs):
@@ -89,8 +104,8 @@ def two_mistakes(question, cases, mine, theirs, verdicts, expected):
 
 def in_part(question, cases, mine, theirs, verdicts, expected):
     """By the place of each wrong case, {mutant, part, besides} where one output is that of a mutant in every case, or
-    is made of it by one of the ways that `form` knows, and then `besides` says how.  Another output may be wrong in a
-    way that nobody knows, but what is right is right in the mutant."""
+    is it but for a part of it, and then `besides` says which.  Another output may be wrong in a way that nobody knows,
+    but what is right is right in the mutant."""
     facts = [_facts(question, case, mine[c], [row[c] for row in theirs], expected[c]) for c, case in enumerate(cases)]
     best = {}
     for m in range(len(theirs)):
@@ -105,7 +120,6 @@ def in_part(question, cases, mine, theirs, verdicts, expected):
                 rank = (ways[0][0], len(set().union(*(facts[c].off(m) for c in met))))
                 for c, (_, words, _) in zip(met, ways, strict=True):
                     if verdicts[c].kind == "wrong" and (c not in best or rank < best[c][0]):
-                        words = words.replace("the expected one", "that one")
                         best[c] = rank, {"mutant": m, "part": name, "besides": words}
     return {c: told for c, (_, told) in best.items()}
 
@@ -148,25 +162,11 @@ class _Facts:
             return None
         mine, known, right = self.mine[i], self.theirs[m][i], self.expected[i]
         if i in self.fits[m]:
-            return 0, "", _weight(mine, right)
+            return 0, "", weight(mine, right)
         if not all(array.dtype.kind == "f" and _isfinite(array).all() for array in (mine, known, right)):
             return None
-        return against(mine, known, right)
-
-
-def _weight(mine, right):
-    """How many numbers are wrong; whole numbers and names count for less, and one that is no simple multiple of the
-    right one for many."""
-    if mine.shape != right.shape:
-        return ENOUGH
-    wrong = mine != right
-    if mine.dtype.kind != "f":
-        if mine.size > 1 and (mine == mine.flat[0]).all():  # of one value throughout: many mistakes would give it
-            return 0
-        return int(wrong.sum()) * ENOUGH // FEW
-    with _errstate(all="ignore"):
-        odd = [value for value in (mine[wrong] / right[wrong])[:ENOUGH] if factor_of(value)[0] == "~"]
-    return ENOUGH if odd else int(wrong.sum())
+        words, numbers = against(mine, known, right) or ("", 0)
+        return (1, words, numbers) if words else None
 
 
 def _facts(question, case, mine, theirs, expected):
@@ -182,7 +182,9 @@ def _facts(question, case, mine, theirs, expected):
     fine = agree(own, expected)
     return _Facts(
         case, own, arrays if own is not None else [None] * len(arrays), expected, looked,
-        [i for i in looked if i not in fine], [agree(a, own) for a in arrays], [agree(a, expected) for a in arrays],
+        [i for i in looked if i not in fine],
+        [{i for i in agree(a, own) if i in fine or nearer(own[i], a[i], expected[i])} for a in arrays],
+        [agree(a, expected) for a in arrays],
     )
 
 

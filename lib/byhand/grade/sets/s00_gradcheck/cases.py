@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 
 def linear(lead, n, d_in, d_out):
@@ -134,7 +134,7 @@ def verdicts(layers, call):
         if value is None or value is Ellipsis:
             return None
         if type(value) not in (bool, np.bool_):
-            raise WrongAnswer(f"returned a {type(value).__name__} for the layer '{name}', expected True or False")
+            raise WrongAnswer(f"returned {kind_of(value)} for the layer '{name}', expected True or False")
         found.append(int(value))
     return found
 
@@ -182,7 +182,7 @@ def call_distances(answer, inputs):
     if made is None or made is Ellipsis:
         return None
     if not isinstance(made, type) or not issubclass(made, torch.autograd.Function):
-        what = f"the class {made.__name__}" if isinstance(made, type) else f"a {type(made).__name__}"
+        what = f"the class {made.__name__}" if isinstance(made, type) else f"{kind_of(made)}"
         wanted = "a class derived from torch.autograd.Function: the class itself, no object of it"
         raise WrongAnswer(f"returned {what}, expected {wanted}")
     graph, dD = inputs["graph"], inputs["dD"]
@@ -196,7 +196,7 @@ def call_distances(answer, inputs):
     else:
         D = made.apply(X, C)
     if type(D) is not torch.Tensor:
-        raise WrongAnswer(f"apply returned a {type(D).__name__}, expected a tensor")
+        raise WrongAnswer(f"apply returned {kind_of(D)}, expected a tensor")
     if D.shape != dD.shape:
         raise WrongAnswer(f"apply returned the shape {tuple(D.shape)}, expected {tuple(dD.shape)}")
     if not D.requires_grad:

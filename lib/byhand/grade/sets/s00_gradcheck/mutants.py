@@ -702,7 +702,8 @@ CHECKS = (
     Mutant(
         "all ones",
         _checks(lambda Y, X, rng: np.ones_like(Y), lambda error, size: error <= 1e-4 * size + 1e-7),
-        "With dY of all ones the loss is the sum of a centred row, always 0: the true dX is 0, and wrong ones pass.",
+        "One way to this pattern is a dY of all ones: the loss is the sum of a centred row, always 0, so the true dX "
+        "is 0, and wrong ones pass.",
         "0.4",
         ("seven layers",),
     ),
@@ -730,8 +731,9 @@ CHECKS = (
     Mutant(
         "the input as upstream",
         _checks(lambda Y, X, rng: X, lambda error, size: error <= 1e-4 * size),
-        "With dY = X, or dY = Y, the true gradient of LayerNorm is 0, for a row that grows in its own direction gives "
-        "the same output: noise is compared with noise, and the right layer is refused. Take a random dY.",
+        "One way to this pattern is dY = X, or dY = Y: the true gradient of LayerNorm is 0, for a row that grows in "
+        "its own direction gives the same output, so noise is compared with noise, and the right layer is refused. Take "
+        "a random dY.",
         "0.4",
         ("seven layers",),
     ),

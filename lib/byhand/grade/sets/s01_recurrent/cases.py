@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 _svd, _eigvals, _isfinite, _power = np.linalg.svd, np.linalg.eigvals, np.isfinite, np.linalg.matrix_power
 
@@ -56,7 +56,8 @@ def measure_growth(inputs, arrays):
     W = W.astype(np.float64)
     size = float(abs(_eigvals(W)).max())
     norm = float(_svd(_power(W, inputs["steps"]), compute_uv=False)[0])
-    rounding = 1e-6 * (1 + float(abs(W).max()))  # of a double eigenvalue
+    # Of a double eigenvalue: a triangle shows it as it is, elsewhere half of its digits are lost in W[0, 1] * W[1, 0].
+    rounding = 1e-9 + 1e-6 * float(abs(W[0, 1] * W[1, 0])) ** 0.5
     small = size <= inputs["radius"] + rounding
     return np.array(W.shape), np.array(small), np.array(norm >= inputs["gain"] * (1 - 1e-9))
 
@@ -105,7 +106,7 @@ def look_into(answer, inputs):
     if net is None or net is Ellipsis:
         return None
     if not isinstance(net, torch.nn.LSTM):
-        raise WrongAnswer(f"returned a {type(net).__name__}, expected an nn.LSTM")
+        raise WrongAnswer(f"returned {kind_of(net)}, expected an nn.LSTM")
     if (net.input_size, net.hidden_size, net.num_layers) != (d, h, 1):
         raise WrongAnswer(f"an LSTM from {net.input_size} to {net.hidden_size} in {net.num_layers} layers, "
                           f"expected from {d} to {h} in one")

@@ -52,6 +52,7 @@ QUESTIONS = (
             ("no eigenvalue of $W$ is larger than `radius` in size", "four steps"),
             ("has a norm of `gain` at least", "four steps"),
             ("any number of steps", "ten steps"),
+            ("any number of steps", "little is kept, and much wanted"),
             ("even for one step", "one step"),
             ("with eigenvalues no larger than radius in size", "ten steps"),
         ),
@@ -66,6 +67,8 @@ QUESTIONS = (
             Case("four steps", cases.wanted(0.5, 4, 10.0), "radius 0.5, a gain of 10 after 4 steps", 1),
             Case("ten steps", cases.wanted(0.8, 10, 3.0), "radius 0.8, a gain of 3 after 10 steps", guards="one step",
                  open=True),
+            Case("little is kept, and much wanted", cases.wanted(0.05, 12, 1e4), "radius 0.05, a gain of 10⁴ after 12 "
+                 "steps", guards="four steps", open=True),
             Case("others", cases.wanted(0.6, 7, 4.0), "other numbers", guards="four steps"),
         ),
         mutants=mutants.GROWTH,
@@ -86,6 +89,7 @@ QUESTIONS = (
             ("its forget gate has this bias and sees nothing else", "an open gate"),
             ("no more than the given share", "a fresh gate"),
             ("also be right for a gate that is nearly shut", "one step"),
+            ("The smallest number k of steps, 1 at least", "all of it"),
             ("its forget gate has this bias and sees nothing else", "a wide gate"),
         ),
         hints=(
@@ -99,6 +103,7 @@ QUESTIONS = (
             Case("an open gate", cases.forgetting(4.0, 0.05), "bias 4, a twentieth", 1),
             Case("a wide gate", cases.forgetting(4.5, 0.3), "bias 4.5, three tenths", guards="an open gate", open=True),
             Case("one step", cases.forgetting(-4.0, 0.5), "bias −4, a half", guards="an open gate", open=True),
+            Case("all of it", cases.forgetting(0.5, 1.0), "bias 0.5, the whole", guards="a fresh gate", open=True),
             Case("others", cases.some_forgetting, "other numbers", guards="an open gate"),
         ),
         mutants=mutants.STEPS,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 BIG = (400, 36)  # words and width of the table whose start is measured
 
@@ -232,7 +232,7 @@ def try_tied(make, inputs):
         if module is None or module is Ellipsis:
             return None
         if not isinstance(module, torch.nn.Module):
-            raise WrongAnswer(f"make_tied returned a {type(module).__name__}, expected an nn.Module")
+            raise WrongAnswer(f"make_tied returned {kind_of(module)}, expected an nn.Module")
         if not callable(getattr(module, "score", None)):
             raise WrongAnswer("the module has no method score")
         return module.double()
@@ -251,7 +251,7 @@ def try_tied(make, inputs):
         words = torch.tensor([v for v in range(BIG[0]) if v != pad])
         start = fresh(words)
         if not isinstance(start, torch.Tensor):
-            raise WrongAnswer(f"module(ids) returned a {type(start).__name__}, expected a tensor")
+            raise WrongAnswer(f"module(ids) returned {kind_of(start)}, expected a tensor")
         rms = round(float(start.square().mean().sqrt()), 1)
         zero = not fresh(torch.tensor([pad])).any()
         for _, table in tables:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 
 def turned(X, positions, base, sign=1.0):
@@ -111,7 +111,7 @@ def use_module(make_rotary, inputs):
     if module is None or module is Ellipsis:
         return None
     if not isinstance(module, torch.nn.Module):
-        raise WrongAnswer(f"make_rotary returned a {type(module).__name__}, expected an nn.Module")
+        raise WrongAnswer(f"make_rotary returned {kind_of(module)}, expected an nn.Module")
     parameters = sum(p.numel() for p in module.parameters())
     if not parameters and not list(module.buffers()):
         raise WrongAnswer("the module has no buffer: hand cos and sin to register_buffer")
@@ -120,7 +120,7 @@ def use_module(make_rotary, inputs):
     out = module(again, positions)
     for tensor, name in ((Y, "module(X)"), (out, "module(X, positions)")):
         if not isinstance(tensor, torch.Tensor):
-            raise WrongAnswer(f"{name} returned a {type(tensor).__name__}, expected a tensor")
+            raise WrongAnswer(f"{name} returned {kind_of(tensor)}, expected a tensor")
     if not out.requires_grad or out.shape != dY.shape:
         raise WrongAnswer("no gradient of the right shape can come back from the output to X")
     out.backward(dY.to(out.dtype))

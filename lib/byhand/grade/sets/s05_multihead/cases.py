@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 _isfinite = np.isfinite  # bound now: an answer that patches numpy changes no verdict
 
@@ -75,7 +75,7 @@ def verdicts_of(what, given, call):
         if said is None or said is Ellipsis:
             return None
         if type(said) not in (bool, np.bool_):
-            raise WrongAnswer(f"{what} {i}: returned a {type(said).__name__}, expected True or False")
+            raise WrongAnswer(f"{what} {i}: returned {kind_of(said)}, expected True or False")
         found.append(int(said))
     return found
 
@@ -308,7 +308,7 @@ def load_and_run(answer, inputs):
     if module is None or module is Ellipsis:
         return None
     if not isinstance(module, torch.nn.Module):
-        raise WrongAnswer(f"returned a {type(module).__name__}, expected an nn.Module")
+        raise WrongAnswer(f"returned {kind_of(module)}, expected an nn.Module")
     module = module.double()
     found = dict(module.named_parameters())
     if missing := [x for x in WEIGHTS if x not in found]:
@@ -323,7 +323,7 @@ def load_and_run(answer, inputs):
     X = inputs["X"].clone().requires_grad_()
     O = module(X)
     if not isinstance(O, torch.Tensor):
-        raise WrongAnswer(f"the module returned a {type(O).__name__}, expected a tensor")
+        raise WrongAnswer(f"the module returned {kind_of(O)}, expected a tensor")
     if O.shape != X.shape or not O.requires_grad:
         return O, *(torch.zeros_like(inputs[x]) for x in ("X", *WEIGHTS))
     grads = torch.autograd.grad(O, (X, *(found[x] for x in WEIGHTS)), inputs["dO"], allow_unused=True)

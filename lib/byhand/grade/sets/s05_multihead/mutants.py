@@ -875,7 +875,7 @@ def _zeros(W_q, W_k, W_v, W_o, H, keep):
     return kept(W_q, 1), kept(W_k, 1), kept(W_v, 1), kept(W_o, 0)
 
 
-PRUNED = ("two of four", "in another order", "one of three")
+PRUNED = ("two of six", "in another order", "one of three")
 PRUNE = (
     Mutant(
         "dealt out",
@@ -910,7 +910,7 @@ PRUNE = (
         _one_width,
         "The columns of W_v and the rows of W_o are cut in blocks of d_k: the values have a width of their own, d_v.",
         "5.4",
-        ("two of four", "in another order", "three of five"),
+        ("two of six", "in another order", "three of five"),
     ),
     Mutant(
         "single columns",
@@ -939,6 +939,13 @@ PRUNE = (
             W_q, W_k, W_v, W_o, H, [h for h in range(H) if h not in keep]),
         "The heads of the list are taken out, and all others kept: it names those that stay.",
         "5.4",
+        PRUNED,
+    ),
+    Mutant(
+        "counted from one",
+        lambda W_q, W_k, W_v, W_o, H, keep: _prune(_block, _block)(W_q, W_k, W_v, W_o, H, [(h - 1) % H for h in keep]),
+        "The heads are counted from 1: head h owns the columns from h k on, and the first is head 0.",
+        "5.3",
         PRUNED,
     ),
 )

@@ -237,15 +237,15 @@ QUESTIONS = (
             "same along axis 0.",
         ),
         cases=(
-            Case("two of four", cases.pruned(8, 4, 2, 3, 9, (1, 3)), "H = 4, keep [1, 3]", 1),
+            Case("two of six", cases.pruned(8, 6, 2, 3, 9, (1, 3)), "H = 6, keep [1, 3]", 1),
             Case("in another order", cases.pruned(6, 3, 2, 4, 6, (2, 0)), "H = 3, keep [2, 0]", 1),
-            Case("one of three", cases.pruned(6, 3, 3, 2, 5, (1,)), "H = 3, keep [1]", guards="two of four", open=True),
+            Case("one of three", cases.pruned(6, 3, 3, 2, 5, (1,)), "H = 3, keep [1]", guards="two of six", open=True),
             Case("three of five", cases.pruned(5, 5, 2, 3, 4, (4, 1, 2)), "H = 5, keep [4, 1, 2]",
                  guards="in another order"),
         ),
         mutants=mutants.PRUNE,
         clauses=(
-            ("in which only the heads of the list `keep` are left", "two of four"),
+            ("in which only the heads of the list `keep` are left", "two of six"),
             ("in the order of the list", "in another order"),
             ("nothing makes up for the others", "one of three"),
         ),
@@ -335,7 +335,7 @@ QUESTIONS = (
         cases=(
             Case("five words", cases.vocabulary(5, 0.9), "size = 5, p = 0.9", 1),
             Case("a dozen", cases.vocabulary(12, 0.99), "size = 12, p = 0.99", 2),
-            Case("many, and nearly certain", cases.vocabulary(50, 0.99999), "size = 50, p = 0.99999",
+            Case("many, and nearly certain", cases.vocabulary(50, 1 - 1e-9), "size = 50, p = 1 − 10⁻⁹",
                  guards="a dozen", open=True),
             Case("another vocabulary", cases.vocabulary(8, 0.75), "size = 8, p = 0.75", guards="five words"),
         ),

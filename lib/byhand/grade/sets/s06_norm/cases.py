@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 
 def tokens(rng, *shape):
@@ -199,7 +199,7 @@ def use_module(answer, inputs):
     if module is None or module is Ellipsis or module is NotImplemented:
         return None
     if not isinstance(module, torch.nn.Module):
-        raise WrongAnswer(f"returned a {type(module).__name__}, expected an nn.Module")
+        raise WrongAnswer(f"returned {kind_of(module)}, expected an nn.Module")
     found = dict(module.named_parameters())
     for name in ("weight", "bias"):
         if name not in found:
@@ -216,7 +216,7 @@ def use_module(answer, inputs):
     x = X.clone().requires_grad_()
     y = module(x)
     if not isinstance(y, torch.Tensor):
-        raise WrongAnswer(f"the module returned a {type(y).__name__}, expected a tensor")
+        raise WrongAnswer(f"the module returned {kind_of(y)}, expected a tensor")
     grads = [None] * 3
     if y.requires_grad and y.shape == X.shape:
         grads = torch.autograd.grad(y, (x, found["weight"], found["bias"]), inputs["dY"].to(y.dtype), allow_unused=True)

@@ -709,6 +709,16 @@ def _over_all(X, real, eps):
     return c / np.sqrt(_mean(c * c, 1) + eps)
 
 
+def _added_to_the_deviation(X, lengths, kind, eps):
+    real = (np.arange(X.shape[1]) < lengths[:, None])[..., None]
+    if kind == "token":
+        c = X - _mean(X)
+        return np.where(real, c / (np.sqrt(_mean(c * c)) + eps), 0)
+    many, X = real.sum(axis=1, keepdims=True), np.where(real, X, 0)
+    c = np.where(real, X - X.sum(axis=1, keepdims=True) / many, 0)
+    return c / (np.sqrt((c * c).sum(axis=1, keepdims=True) / many) + eps)
+
+
 def _over_real(X, real, eps, count=None, spread=None):
     many = count(real) if count else real.sum(axis=1, keepdims=True)
     c = X - (X * real).sum(axis=1, keepdims=True) / many
@@ -734,6 +744,13 @@ def _over_batch(X, real, eps):
 
 
 PADDING = (
+    Mutant(
+        "epsilon outside the root",
+        _added_to_the_deviation,
+        "ε is added to the deviation: it stands under the root, beside the variance.",
+        "6.1",
+        ("token", "instance"),
+    ),
     Mutant(
         "multiplied by zero",
         _padded(_over_real),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 
 def layer_norm(X):
@@ -134,10 +134,11 @@ def use_droppable(make_droppable, inputs):
     if module is None or module is Ellipsis:
         return None
     if not isinstance(module, torch.nn.Module):
-        raise WrongAnswer(f"make_droppable returned a {type(module).__name__}, expected an nn.Module")
+        raise WrongAnswer(f"make_droppable returned {kind_of(module)}, expected an nn.Module")
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(7)
         Y = module.eval()(X)
+        by_chance = p > 0 and any(not torch.equal(module(X), Y) for _ in range(20))
         many = X.repeat(1000 // len(X) + 1, 1, 1)
         given = many.clone()
         out = module.train()(many)
@@ -167,4 +168,5 @@ def use_droppable(make_droppable, inputs):
     often = 1 if abs(lost - p) < 0.08 else 0 if abs(lost - (1 - p)) < 0.08 else all_alike
     if p and len(draws) == 1 and 0 < lost < 1:
         often = 5
-    return Y, levels, round(2 * beside + spread, 9), often, parameters  # the two can be told apart
+    Y = 0 * X if by_chance else Y  # one draw is not compared with another
+    return int(by_chance), Y, levels, round(2 * beside + spread, 9), often, parameters  # the two can be told apart

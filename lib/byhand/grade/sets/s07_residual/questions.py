@@ -235,7 +235,7 @@ QUESTIONS = (
             "that is (7.28).  The deviation is 0.02/√K.",
         ),
         cases=(
-            Case("three sublayers", cases.start(12, 3, 2), "12 layers of three sublayers", 2),
+            Case("three sublayers", cases.start(10, 3, 2), "10 layers of three sublayers", 2),
             Case("three matrices", cases.start(20, 4, 3), "branches of three matrices", 2),
             Case("both", cases.any_start, "other numbers of both", guards="three matrices", open=True),
             Case("deep", cases.any_start, "other numbers", guards="three matrices"),
@@ -313,7 +313,7 @@ QUESTIONS = (
         id="07.10",
         title="A remark that is sometimes lost",
         stub=stubs.make_droppable,
-        returns=("Y", "levels", "uneven", "often", "parameters"),
+        returns=("by_chance", "Y", "levels", "uneven", "often", "parameters"),
         minutes=25,
         kind="build",
         section="7.9",
@@ -331,7 +331,7 @@ QUESTIONS = (
             "(torch.rand(len(X), 1, 1) >= p) / (1 - p).",
         ),
         cases=(
-            Case("evaluation", cases.dropping(0.3, 5, 3, 4), "X + F(X), nothing lost", 1, look=("Y",)),
+            Case("evaluation", cases.dropping(0.3, 5, 3, 4), "X + F(X), nothing lost", 1, look=("by_chance", "Y")),
             Case("what stays", cases.dropping(0.3, 5, 3, 4), "least and greatest share of a remark", 1,
                  look=("levels",), atol=1e-6),  # coins in torch's default dtype have seven digits
             Case("whole sequences", cases.dropping(0.4, 4, 6, 3), "unevenness within a sequence", 1,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer, places_of_names
+from ...model import WrongAnswer, kind_of, places_of_names
 
 
 def weights(S, mask=True, axis=-1):
@@ -104,6 +104,12 @@ def exhibits(n, innocent):
     return make
 
 
+def one_token(rng):
+    """Nothing can be hidden from a single token, and every fault gives the right weight."""
+    S = rng.normal(size=(1, 1))
+    return {"S": S, "A": np.ones((1, 1, 1))}
+
+
 def call_diagnose(answer, inputs):
     return places_of_names(NAMES, "matrix", inputs["A"], lambda A: answer(inputs["S"], A))
 
@@ -152,7 +158,7 @@ def call_additive(answer, inputs):
     if C is None or C is Ellipsis:
         return None
     if type(C) is not torch.Tensor:
-        raise WrongAnswer(f"returned a {type(C).__name__}, expected a tensor")
+        raise WrongAnswer(f"returned {kind_of(C)}, expected a tensor")
     for what, mine, wanted in (
         ("shape", tuple(C.shape), (B, 1, n, n)),
         ("dtype", C.dtype, given.dtype),

@@ -1126,7 +1126,8 @@ def _left(real=None, axis="key", places=None, filler="itself", causal_k=0, futur
     def function(lengths, n):
         first, j = (n - lengths)[:, None], np.arange(n)
         bits = real(j, lengths[:, None], n) if real else j >= first
-        M = causal(n, causal_k) & (bits[:, None, :] if axis == "key" else bits[:, :, None])
+        of = {"key": bits[:, None, :], "query": bits[:, :, None]}
+        M = causal(n, causal_k) & (of[axis] if axis in of else of["key"] & of["query"])
         if future:
             M = causal(n).T & bits[:, None, :]
         if filler == "itself":
@@ -1164,6 +1165,13 @@ LEFTS = (
     Mutant(
         "filler on the right",
         _left(_on_the_right),
+        "The first tokens are taken for the real ones: here the filler stands on the left, and the last are real.",
+        "8.6",
+        ("one sequence", "mask"),
+    ),
+    Mutant(
+        "filler on the right, for queries too",
+        _left(_on_the_right, "both"),
         "The first tokens are taken for the real ones: here the filler stands on the left, and the last are real.",
         "8.6",
         ("one sequence", "mask"),

@@ -163,6 +163,8 @@ QUESTIONS = (
             Case("four exhibits", cases.exhibits(5, False), "four matrices, a fault in each", 2),
             Case("one is innocent", cases.exhibits(4, True), "five matrices, one of them correct", 2),
             Case("two tokens", cases.exhibits(2, True), "two tokens", guards="one is innocent", open=True),
+            Case("one token", cases.one_token, "one token, whose weight is 1 whatever was computed",
+                 guards="one is innocent", open=True),
             Case("eight tokens", cases.exhibits(8, True), "eight tokens", guards="four exhibits"),
         ),
         mutants=mutants.DETECTIVES,
@@ -172,6 +174,7 @@ QUESTIONS = (
             ("returns the name", "four exhibits"),
             ("it must not accuse the innocent", "one is innocent"),
             ("It will meet other sizes", "two tokens"),
+            ("It will meet other sizes", "one token"),
         ),
     ),
     Question(

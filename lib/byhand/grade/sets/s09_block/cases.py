@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 NAMES = ("W_q", "W_k", "W_v", "W_o", "W_1", "b_1", "W_2", "b_2", "gamma_1", "beta_1", "gamma_2", "beta_2")
 
@@ -80,7 +80,7 @@ def call_block(answer, inputs):
     Y, dX, grads = returned
     if type(grads) is not dict or set(grads) != set(NAMES):
         if type(grads) is not dict:
-            raise WrongAnswer(f"the gradients are a {type(grads).__name__}; expected a dict")
+            raise WrongAnswer(f"the gradients are {kind_of(grads)}; expected a dict")
         missing = [name for name in NAMES if name not in grads]
         extra = sorted(str(name) for name in grads if name not in NAMES)
         said = (f"there is no gradient of {', '.join(missing)}" if missing
@@ -197,7 +197,7 @@ def _use_module(answer, inputs):
     if made is None or made is Ellipsis:
         return None
     if not isinstance(made, torch.nn.Module):
-        raise WrongAnswer(f"returned a {type(made).__name__}, expected an nn.Module"
+        raise WrongAnswer(f"returned {kind_of(made)}, expected an nn.Module"
                           + (" (the class itself, not one of its objects)" if isinstance(made, type) else ""))
     made = made.double()
     weights = {name: inputs[name] for name in ("W_g", "W_1", "W_2")}
@@ -215,7 +215,7 @@ def _use_module(answer, inputs):
     X = inputs["X"].clone().requires_grad_()
     Y = made(X)
     if not isinstance(Y, torch.Tensor):
-        raise WrongAnswer(f"called, the module gives a {type(Y).__name__}, expected a tensor")
+        raise WrongAnswer(f"called, the module gives {kind_of(Y)}, expected a tensor")
     if Y.shape != inputs["dY"].shape:
         raise WrongAnswer(f"called on {tuple(X.shape)}, the module gives {tuple(Y.shape)}")
     if not Y.requires_grad:

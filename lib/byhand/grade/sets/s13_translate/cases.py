@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer, places_of_names
+from ...model import WrongAnswer, kind_of, places_of_names
 
 _isfinite, _sort, _abs = np.isfinite, np.sort, np.abs  # bound now: an answer that patches numpy changes no verdict
 
@@ -552,7 +552,7 @@ def call_read(answer, inputs):
     if O is None or O is Ellipsis:
         return None
     if not isinstance(O, torch.Tensor):
-        raise WrongAnswer(f"returned a {type(O).__name__}, expected a tensor")
+        raise WrongAnswer(f"returned {kind_of(O)}, expected a tensor")
     if O.shape != Y.shape:
         raise WrongAnswer(f"O has shape {tuple(O.shape)}, expected {tuple(Y.shape)}")
     if not O.requires_grad:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ...model import WrongAnswer, places_of_names
+from ...model import WrongAnswer, kind_of, places_of_names
 
 # 14.1
 
@@ -354,7 +354,7 @@ def call_adapted(answer, inputs):
     if module is None or module is Ellipsis:
         return None
     if not isinstance(module, torch.nn.Module):
-        what = "a class: make an object of it" if isinstance(module, type) else f"a {type(module).__name__}"
+        what = "a class: make an object of it" if isinstance(module, type) else f"{kind_of(module)}"
         raise WrongAnswer(f"make_adapted returned {what}, expected an nn.Module, an object")
     for name, like in (("A", A), ("B", B)):
         found = getattr(module, name, None)
@@ -398,7 +398,7 @@ def call_adapted(answer, inputs):
     grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in (module.A, module.B)]
     one = module.merged()
     if not isinstance(one, torch.nn.Linear):
-        raise WrongAnswer(f"merged returned a {type(one).__name__}, expected a torch.nn.Linear")
+        raise WrongAnswer(f"merged returned {kind_of(one)}, expected a torch.nn.Linear")
     shares = one.weight.data_ptr() == base.weight.data_ptr()
     if one is base or shares or not torch.equal(base.weight, W.T) or len(b) and not torch.equal(base.bias, b):
         raise WrongAnswer("merged has changed base: make a new Linear, or the adapter is added twice")

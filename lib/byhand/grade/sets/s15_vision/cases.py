@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...model import WrongAnswer
+from ...model import WrongAnswer, kind_of
 
 _isfinite, _sort = np.isfinite, np.lexsort
 
@@ -87,7 +87,7 @@ def convolve(answer, inputs):
     if conv is None or conv is Ellipsis:
         return None
     if not isinstance(conv, torch.nn.Conv2d):
-        raise WrongAnswer(f"returned a {type(conv).__name__}, expected an nn.Conv2d")
+        raise WrongAnswer(f"returned {kind_of(conv)}, expected an nn.Conv2d")
     images, W = inputs["images"].movedim(-1, 1), inputs["W"]
     if conv.in_channels != images.shape[1] or conv.out_channels != W.shape[1]:
         turned = (conv.in_channels, conv.out_channels) == (W.shape[1], images.shape[1])
