@@ -1153,6 +1153,43 @@ def test_whole_floats_and_numpy_names_are_right_answers():
     assert check("04.7", lambda *given: np.str_(REFERENCES["04.7"](*given))).passed
 
 
+@pytest.mark.parametrize("form", [np.array, tuple, set, iter, lambda names: dict.fromkeys(names).keys(),
+                                  lambda names: (name for name in names)])
+def test_names_may_come_in_any_form(form):
+    assert check("09.9", lambda zero: form(REFERENCES["09.9"](zero))).passed
+
+
+@pytest.mark.parametrize("wrong", ["W_1", 3, np.array("W_1")])
+def test_one_name_is_no_list_of_names(wrong):
+    assert "expected a list of names" in repr(check("09.9", lambda zero: wrong))
+
+
+@pytest.mark.parametrize("kept", ["by shape", "by a seed of the process"])
+def test_a_mask_that_is_drawn_once_gets_no_points_for_training(kept):
+    import torch
+
+    def made(d, f, p):
+        class Layer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.W_g, self.W_1 = (torch.nn.Parameter(torch.randn(d, f)) for _ in range(2))
+                self.W_2, self.masks = torch.nn.Parameter(torch.randn(f, d)), {}
+
+            def forward(self, X):
+                Y = (torch.nn.functional.silu(X @ self.W_g) * (X @ self.W_1)) @ self.W_2
+                if not self.training:
+                    return Y
+                if kept == "by a seed of the process":
+                    torch.manual_seed(0)
+                mask = (torch.rand(Y.shape) >= p) / (1 - p)
+                return Y * (self.masks.setdefault(Y.shape, mask) if kept == "by shape" else mask)
+
+        return Layer()
+
+    assert "The same numbers are dropped in each pass" in repr(check("09.10", made))
+    assert not check("09.10", made).passed
+
+
 # ---------------------------------------------------------------- answers that would talk the checker into points
 
 
