@@ -30,7 +30,7 @@ from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
 from byhand.grade.form import about_names, about_numbers
-from byhand.grade.judge import Verdict, _exchanged, judge
+from byhand.grade.judge import Verdict, _exchanged, judge, same_array
 from byhand.grade.model import (
     EXACT,
     FORBIDDEN,
@@ -1032,6 +1032,23 @@ def test_a_whole_number_is_the_mistake_that_the_same_float_is():
         return end, min(0, transfer), forgotten
 
     assert "where later tasks helped, it is positive" in repr(check("14.12", cut_off))
+
+
+@pytest.mark.parametrize("form", [int, float])
+def test_a_known_mistake_is_one_as_a_whole_number_and_as_a_float(form):
+    def one_too_great(*sizes):
+        *parts, half = REFERENCES["16.11"](*sizes)
+        return (*map(form, parts), form(half + sizes[-1]))
+
+    assert "the length is one too great" in repr(check("16.11", one_too_great))
+
+    def not_itself(n, d, *rest):
+        embedding, maps, attention, *others = REFERENCES["16.11"](n, d, *rest)
+        return embedding, maps, form(attention * (n - 1) // (n + 1) if rest[-1] else attention), *others
+
+    assert "as if it did not see itself" in repr(check("16.11", not_itself))
+
+    assert all(same_array(np.array(form(450)), np.array(theirs), TOY.cases[0]) for theirs in (450, 450.0))
 
 
 def test_words_of_pytorch_are_put_plainly():
