@@ -1034,6 +1034,19 @@ def test_a_whole_number_is_the_mistake_that_the_same_float_is():
     assert "where later tasks helped, it is positive" in repr(check("14.12", cut_off))
 
 
+def test_an_adapter_that_is_seeded_begins_like_every_other():
+    right = REFERENCES["14.11"]
+
+    def seeded(base, r, alpha):
+        import torch
+
+        torch.manual_seed(0)
+        return right(base, r, alpha)
+
+    assert check("14.11", right).passed
+    assert "two adapters begin with the same A" in repr(check("14.11", seeded))
+
+
 @pytest.mark.parametrize("form", [int, float])
 def test_a_known_mistake_is_one_as_a_whole_number_and_as_a_float(form):
     def one_too_great(*sizes):
