@@ -30,7 +30,7 @@ from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
 from byhand.grade.form import about_names, about_numbers
-from byhand.grade.judge import Verdict, _exchanged, judge
+from byhand.grade.judge import Verdict, _exchanged, judge, same_array
 from byhand.grade.model import (
     EXACT,
     FORBIDDEN,
@@ -1064,6 +1064,36 @@ def test_a_whole_number_is_the_mistake_that_the_same_float_is():
     assert "where later tasks helped, it is positive" in repr(check("14.12", cut_off))
 
 
+def test_an_adapter_that_is_seeded_begins_like_every_other():
+    right = REFERENCES["14.11"]
+
+    def seeded(base, r, alpha):
+        import torch
+
+        torch.manual_seed(0)
+        return right(base, r, alpha)
+
+    assert check("14.11", right).passed
+    assert "two adapters begin with the same A" in repr(check("14.11", seeded))
+
+
+@pytest.mark.parametrize("form", [int, float])
+def test_a_known_mistake_is_one_as_a_whole_number_and_as_a_float(form):
+    def one_too_great(*sizes):
+        *parts, half = REFERENCES["16.11"](*sizes)
+        return (*map(form, parts), form(half + sizes[-1]))
+
+    assert "the length is one too great" in repr(check("16.11", one_too_great))
+
+    def not_itself(n, d, *rest):
+        embedding, maps, attention, *others = REFERENCES["16.11"](n, d, *rest)
+        return embedding, maps, form(attention * (n - 1) // (n + 1) if rest[-1] else attention), *others
+
+    assert "as if it did not see itself" in repr(check("16.11", not_itself))
+
+    assert all(same_array(np.array(form(450)), np.array(theirs), TOY.cases[0]) for theirs in (450, 450.0))
+
+
 def test_words_of_pytorch_are_put_plainly():
     import torch
 
@@ -1280,6 +1310,43 @@ def test_a_row_without_a_key_is_not_called_an_overflow():
 def test_whole_floats_and_numpy_names_are_right_answers():
     assert check("10.7", lambda *sizes: tuple(map(float, REFERENCES["10.7"](*sizes)))).passed
     assert check("04.7", lambda *given: np.str_(REFERENCES["04.7"](*given))).passed
+
+
+@pytest.mark.parametrize("form", [np.array, tuple, set, iter, lambda names: dict.fromkeys(names).keys(),
+                                  lambda names: (name for name in names)])
+def test_names_may_come_in_any_form(form):
+    assert check("09.9", lambda zero: form(REFERENCES["09.9"](zero))).passed
+
+
+@pytest.mark.parametrize("wrong", ["W_1", 3, np.array("W_1")])
+def test_one_name_is_no_list_of_names(wrong):
+    assert "expected a list of names" in repr(check("09.9", lambda zero: wrong))
+
+
+@pytest.mark.parametrize("kept", ["by shape", "by a seed of the process"])
+def test_a_mask_that_is_drawn_once_gets_no_points_for_training(kept):
+    import torch
+
+    def made(d, f, p):
+        class Layer(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.W_g, self.W_1 = (torch.nn.Parameter(torch.randn(d, f)) for _ in range(2))
+                self.W_2, self.masks = torch.nn.Parameter(torch.randn(f, d)), {}
+
+            def forward(self, X):
+                Y = (torch.nn.functional.silu(X @ self.W_g) * (X @ self.W_1)) @ self.W_2
+                if not self.training:
+                    return Y
+                if kept == "by a seed of the process":
+                    torch.manual_seed(0)
+                mask = (torch.rand(Y.shape) >= p) / (1 - p)
+                return Y * (self.masks.setdefault(Y.shape, mask) if kept == "by shape" else mask)
+
+        return Layer()
+
+    assert "The same numbers are dropped in each pass" in repr(check("09.10", made))
+    assert not check("09.10", made).passed
 
 
 # ---------------------------------------------------------------- answers that would talk the checker into points

@@ -153,6 +153,17 @@ GATES = (
         "9.1",
         ("hard",),
     ),
+    *(
+        Mutant(
+            f"ramp cut at {end}",
+            _by_name("hard", lambda X, S, slope, end=end: (np.abs(X) < end) / 6),
+            f"hard: the slope is cut at x = ±{end}: it is the gate that is cut at 0 and 1, and x/6 + 1/2 is there at "
+            "x = ±3.",
+            "9.1",
+            ("hard",),
+        )
+        for end in (0.5, 1)
+    ),
     Mutant(
         "gate not cut",
         _gradient(lambda X, S, slope, name: (X / 6 + 0.5 if name == "hard" else S) + X * slope),
@@ -638,10 +649,12 @@ def _norm(x, gamma, beta, outside=False, loose=False, moved=True, axis=-1, eps=1
     return centred / s * gamma + beta, (centred / s, s, gamma)
 
 
-def _norm_back(dy, cache, outside=False, centred=True, turned=True, gain=True, scaled=True):
+def _norm_back(dy, cache, outside=False, centred=True, turned=True, gain=True, scaled=True, sums=""):
     x_hat, s, gamma = cache
     g = gamma * dy if gain and not outside else dy
-    dx = g - centred * g.mean(axis=-1, keepdims=True) - turned * x_hat * (g * x_hat).mean(axis=-1, keepdims=True)
+    first, second = ((np.sum if name in sums else np.mean)(x, axis=-1, keepdims=True)
+                     for name, x in {"g": g, "x": g * x_hat}.items())
+    dx = g - centred * first - turned * x_hat * second
     dx = dx / s if scaled else dx
     return gamma * dx if outside else dx
 
@@ -649,6 +662,8 @@ def _norm_back(dy, cache, outside=False, centred=True, turned=True, gain=True, s
 def _softmax_back(dA, A, rows=True):
     if rows == "diagonal":
         return A * (1 - A) * dA
+    if rows == "mean":
+        return A * (dA - (A * dA).mean(axis=-1, keepdims=True))
     return A * (dA - bool(rows) * (A * dA).sum(axis=0 if rows == "columns" else -1, keepdims=True))
 
 
@@ -690,7 +705,7 @@ def _parts(options, *names):
 
 
 def _block(stream=(1, 1), wirings=None, order=(1, 2), gain_of="hat", mean=False, handed="right", joined="stream",
-           crossed=False, **options):
+           crossed=False, shared=False, **options):
     """Forward and backward of the block with a part replaced by a wrong one: an option such as norm_centred=False
     goes to the part of that name."""
     of = {name: _parts(options, name) for name in ("norm", "normback", "attend", "attendback", "feedback")}
@@ -703,7 +718,7 @@ def _block(stream=(1, 1), wirings=None, order=(1, 2), gain_of="hat", mean=False,
         p, caches, grads = params, {}, {}
         first = X
         for i in order:
-            own = 3 - i if crossed else i
+            own = 3 - i if crossed else 1 if shared and wiring == "parallel" else i
             affine = p[f"gamma_{own}"], p[f"beta_{own}"]
             read = first if wiring == "parallel" or joined == "both read X" and wiring == "pre" else X
             if wiring == "post":
@@ -849,6 +864,33 @@ BLOCK = (
         "Attention hands back two terms of three: what came through the queries, dQ W_qᵀ, is missing.",
         "9.8",
         BACK,
+    ),
+    *(
+        Mutant(
+            f"sums for means in the norm: {sums}",
+            _block(normback_sums=sums),
+            f"On the way back through the norm {said} of a token divided by nothing: both terms that are taken away "
+            "are means over the d features.",
+            "6.2",
+            BACK,
+        )
+        for sums, said in {"g": "the sum of g is", "x": "the sum of g x̂ is", "gx": "the sums of g and g x̂ are"}.items()
+    ),
+    Mutant(
+        "softmax row mean",
+        _block(attendback_rows="mean"),
+        "The softmax's backward takes away the mean of A ∘ dA in each row: it is their sum, for the weights add up to "
+        "1 already.",
+        "4.8",
+        ATTENTION,
+    ),
+    Mutant(
+        "one norm for both branches",
+        _block(shared=True),
+        'In "parallel" both branches read one norm, with γ_1 and β_1: each has a norm of its own, with its gain and '
+        "shift.",
+        "9.7",
+        (*_in("output", "parallel"), *_in("feed-forward", "parallel"), *_in("dX and norms", "parallel")),
     ),
     Mutant(
         "softmax row sum forgotten",
@@ -1538,7 +1580,7 @@ MAXIMA = (
     ),
     Mutant(
         "shifted by a constant",
-        _maximum((1, 0), (-1, 1), (1, "shifted"), shift=30.0),
+        _maximum((1, 0), (-1, 1), (1, "shifted"), shift=1e6),
         "A bias that lifts b above 0 and is taken away again works as long as b is not below it: use two units, "
         "ReLU(b) − ReLU(−b).",
         "9.2",
@@ -1578,17 +1620,6 @@ MAXIMA = (
         "This is b + ReLU(a): a unit must compare the two, so it reads a − b.",
         "9.2",
         WIDTHS,
-    ),
-    *(
-        Mutant(
-            f"shifted by {shift}",
-            _maximum((1, 0), (-1, 1), (1, "shifted"), shift=float(shift)),
-            "A bias that lifts b above 0 and is taken away again works as long as b is not below it: use two units, "
-            "ReLU(b) − ReLU(−b).",
-            "9.2",
-            WIDTHS,
-        )
-        for shift in (10, 100, 1000)
     ),
 )
 
@@ -1765,6 +1796,9 @@ def _module(gate="W_g", factor=True, drop=None, turned=False, silu=True, buffer=
                 if drop in ("tokens", "features") and self.training:
                     size = {"tokens": (*x.shape[:-1], 1), "features": x.shape[-1:]}[drop]
                     return x * (torch.rand(size, dtype=x.dtype) >= p) / (1 - p)
+                if drop == "once" and self.training:  # as with a seed in forward
+                    keep = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)) >= p
+                    return x * keep / (1 - p)
                 if drop == "rows" and self.training:
                     return x * (torch.rand_like(x) >= p).double() / (1 - p) ** 2
                 return functional.dropout(x, p, self.training)
@@ -1914,6 +1948,14 @@ MODULES = (
         _module(drop="features"),
         "Whole features are dropped, the same for all tokens, or all of the output at once: each number of it has a "
         "chance of its own, drawn anew in every pass.",
+        "9.6",
+        ("training",),
+    ),
+    Mutant(
+        "mask drawn once",
+        _module(drop="once"),
+        "The same numbers are dropped in each pass: a mask is drawn anew every time, so nothing is seeded in forward, "
+        "and no mask is kept.",
         "9.6",
         ("training",),
     ),

@@ -608,7 +608,8 @@ def _tied(lookup=True, scored=True, scale_lookup=True, scale_scored=False, repea
                 dE[ids] += rows
         if scored:
             V, d = E.shape
-            dE = dE + (scale if scale_scored else 1.0) * (dZ.reshape(-1, V).T @ H.reshape(-1, d))
+            factor = {True: scale, False: 1.0, "divided": 1 / scale}[scale_scored]
+            dE = dE + factor * (dZ.reshape(-1, V).T @ H.reshape(-1, d))
         return share * dE
 
     return function
@@ -710,6 +711,13 @@ TIED = (
         "scale on both",
         _tied(scale_scored=True),
         "The scale stands on the look-up alone: the scores are H Eᵀ without it.",
+        "10.5",
+        SCALED,
+    ),
+    Mutant(
+        "scores divided by the scale",
+        _tied(scale_scored="divided"),
+        "The scores' share is divided by the scale, which stands on the look-up alone: the scores are H Eᵀ without it.",
         "10.5",
         SCALED,
     ),
@@ -1682,19 +1690,32 @@ COSTS = (
         BILLS,
     ),
     Mutant(
-        "one pass",
-        lambda V, d, L, n: (n * 24 * d * d * L + 4 * n * n * d * L + 2 * V * d * n, _writing_cost()(V, d, L, n)[1]),
-        "The first number is that of one pass over the n tokens, as in training: a decoder that writes needs n passes.",
-        "10.8",
-        BILLS,
-    ),
-    Mutant(
         "maps of the keys kept",
         _writing_cost(
             kept=lambda V, d, L, n: sum(20 * d * d * L + 4 * t * d * L + 2 * V * d for t in range(1, n + 1))
         ),
         "With a cache the key and value of the new token are counted as free: those of the old ones are kept, the new "
         "token still needs its own.",
+        "10.8",
+        BILLS,
+    ),
+    *(
+        Mutant(
+            f"one pass{also}",
+            lambda V, d, L, n, rows=rows: (n * 24 * d * d * L + 4 * n * n * d * L + 2 * V * d * rows(n),
+                                           _writing_cost()(V, d, L, n)[1]),
+            f"The first number is that of one pass over the n tokens{said}: a decoder that writes needs n passes.",
+            "10.8",
+            BILLS,
+        )
+        for also, rows, said in (("", lambda n: n, ", as in training"), (", the last", lambda n: 1, ", the last one"))
+    ),
+    Mutant(
+        "old keys alone",
+        _writing_cost(kept=lambda V, d, L, n: sum(24 * d * d * L + 4 * (t - 1) * d * L + 2 * V * d
+                                                  for t in range(1, n + 1))),
+        "With a cache the new token is met with the t − 1 keys of the old ones: it reads itself too, so its query "
+        "meets t keys in pass t.",
         "10.8",
         BILLS,
     ),

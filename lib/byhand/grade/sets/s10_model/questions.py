@@ -156,7 +156,7 @@ QUESTIONS = (
             "Look-up: np.add.at(dE, ids, scale * dX). Scores: dZᵀ H, with all tokens of all sequences in one axis.",
         ),
         cases=(
-            Case("with a scale", cases.table(6, [2, 5, 2, 2, 1], 4, 2.0), "one word stands three times", 1),
+            Case("with a scale", cases.table(6, [2, 5, 2, 2, 1], 4, 1.7), "one word stands three times", 1),
             Case("batch", cases.table(7, [[1, 1, 6], [0, 1, 3]], 4, 3.0**0.5), "two sequences", 1, ("with a scale",)),
             Case("no scale", cases.table(5, [3, 0, 4], 2, 1.0), "three different words", guards="with a scale",
                  open=True),
@@ -408,7 +408,7 @@ QUESTIONS = (
             "if you like.",
         ),
         cases=(
-            Case("a small one", cases.lengths(50, 4, 2, 3), "V 50, d 4, two blocks, three words", 1),
+            Case("a small one", cases.lengths(50, 4, 2, 5), "V 50, d 4, two blocks, five words", 1),
             Case("GPT-2", cases.lengths(50257, 768, 12, 1024), "1024 words of GPT-2", 1),
             Case("drawn at random", cases.some_lengths, "other sizes", 1, ("a small one",)),
             Case("another", cases.some_lengths, "still others", guards="a small one"),

@@ -558,6 +558,13 @@ RUNS = (
         STEPS_OF_ALL,
     ),
     Mutant(
+        "t from zero, nothing in the first step",
+        _run(correct=lambda b1, b2, t: (1 - b1 ** (t - 1), 1 - b2 ** (t - 1)) if t > 1 else (1, 1)),
+        "The steps are counted from 0, and the first one is passed over without a correction: the first one is t = 1.",
+        "11.4",
+        STEPS_OF_ALL,
+    ),
+    Mutant(
         "t from zero",
         _from_zero,
         "The steps are counted from 0: 1 − β⁰ is 0, and the first step is divided by it. The first one is t = 1.",
@@ -1013,9 +1020,10 @@ RATES = (
         ("warming up",),
     ),
     Mutant(
-        "corners with their signs exchanged",
-        _trapezoid(start_of=lambda peak, warmup, total, distance: 2 * distance / peak + total - warmup),
-        "The two lines have changed places in the sum: s = 2 distance / peak − total + warmup.",
+        "the line down never comes",
+        lambda step, peak, warmup, total, distance: peak * min(1, step / warmup),
+        "The line down never comes: the rate stays at peak until the end. It begins at "
+        "s = 2 distance / peak − total + warmup, which lies before total; a sign or a term may be wrong in your s.",
         "11.7",
         ("going down",),
     ),

@@ -92,7 +92,7 @@ QUESTIONS = (
         ),
         cases=(
             Case("one step", cases.walk(1, 4), "one step, no decay", 1, look=("theta",)),
-            Case("ten steps", cases.walk(10, 4), "ten steps, no decay", 1, ("one step",)),
+            Case("ten steps", cases.walk(10, 4), "ten steps, no decay", 1),
             Case("a hundred steps", cases.walk(100, 3), "a hundred steps, no decay", 1, ("ten steps",)),
             Case("small gradients", cases.walk(20, 4, 0.0, 1e-6), "of size 1e-6", 1, ("one step",), ("theta",)),
             Case("with decay", cases.walk(30, 4, 0.3), "decay = 0.3", 1, ("one step",), ("theta",)),

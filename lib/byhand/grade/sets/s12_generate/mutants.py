@@ -383,7 +383,7 @@ def _followers(ids, history, last=0, V=None):
 
 
 def _mixture(join=None, bottom=None, unseen=None, drop=lambda history: history[1:], last=0, turn=False, total=None,
-             below=None, first=0):
+             below=None, first=0, over=("kept", "given")):
     """p(w | h) from the counts c and the shorter history's p; `join` takes (c, shorter, d, V)."""
 
     def right(c, shorter, d, V):
@@ -402,8 +402,8 @@ def _mixture(join=None, bottom=None, unseen=None, drop=lambda history: history[1
             if not c.any():
                 return unseen(c, shorter, V) if unseen else shorter
             if total:
-                n = total(ids, history, c)
-                return (np.maximum(c - d, 0) + d * (c > 0).sum() * shorter) / n
+                n = {part: total(ids, history, c) if part in over else c.sum() for part in ("kept", "given")}
+                return np.maximum(c - d, 0) / n["kept"] + d * (c > 0).sum() * shorter / n["given"]
             return (join or right)(c, shorter, d, V)
 
         return level(history)
@@ -587,6 +587,17 @@ DISCOUNTS = (
         "c(h) counts the end of the text, where nothing came after the history: divide by how often a word followed.",
         "12.1",
         ("the end",),
+    ),
+    *(
+        Mutant(
+            f"end counted, {said}",
+            _mixture(total=_with_ends, over=(part,)),
+            f"{said.capitalize()} are divided by a c(h) that counts the end of the text, where nothing came after the "
+            "history: divide by how often a word followed.",
+            "12.1",
+            ("the end",),
+        )
+        for part, said in (("kept", "the counts"), ("given", "the d that were given up"))
     ),
     Mutant(
         "end counted",
@@ -1611,6 +1622,8 @@ def _wish(heat="logits", stays="before", back="all", zero="greedy", first=False,
             kept = Q >= Q.masked_fill(~kept, torch.inf).min(dim=-1, keepdim=True).values
         elif stays == "one mass for all":
             kept = mass - Q < p[0]
+        elif stays == "the largest mass for all":
+            kept = mass - Q < p.max()
         elif stays == "the tail":
             kept = mass > 1 - mass_of
         elif stays == "all":
@@ -1818,6 +1831,13 @@ WISHES = (
         "p is taken for a share of the vocabulary: it is a mass of probability.",
         "12.4",
         ("probabilities", "words", "the likeliest", "all words", "equal words"),
+    ),
+    Mutant(
+        "the largest mass for all",
+        _wish(stays="the largest mass for all"),
+        "All rows have the largest mass of all: each reader has a p of his own.",
+        "12.4",
+        ("probabilities",),
     ),
     Mutant(
         "one mass for all",

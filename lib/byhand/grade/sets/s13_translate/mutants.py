@@ -129,6 +129,16 @@ BATCHES = (
     Mutant("one length for both", _batch(join=lambda a, b, c, d, *g: _both_to(max)(*g)),
            "Source and target are padded to one length: they need not be as long as each other, and each side has its "
            "own longest row.", "13.1", ("three pairs",)),
+    Mutant("a column too many", _batch(
+        inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x] for x in t], pad, max(map(len, t)) + 2),
+        labels=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in t], ignore, max(map(len, t)) + 2)),
+        "Inputs and labels have a column in which there is nothing but padding: BOS and the words are one place more "
+        "than the words, not two.", "13.1", PAIRS),
+    Mutant("a column too many in the source", _batch(
+        source=lambda s, t, pad, bos, eos, ignore: _rows(s, pad, max(map(len, s)) + 1),
+        real=lambda s, *g: _rows([[1] * len(x) for x in s], 0, max(map(len, s)) + 1) == 1),
+        "The source has a column in which there is nothing but padding: m is the length of the longest source, which "
+        "has neither BOS nor EOS.", "13.1", PAIRS),
     Mutant("EOS behind the source", _batch(
         source=lambda s, t, pad, bos, eos, ignore: _rows([[*x, eos] for x in s], pad),
         real=lambda s, *g: _real_words([[*x, 0] for x in s])),
@@ -1286,6 +1296,14 @@ def _types(h, refs, n):
     return len(set(_grams(h, n)) & set(_union(refs, n))), len(_grams(h, n))
 
 
+def _matches_over_types(h, refs, n):
+    return _clipped(h, refs, n)[0], len(_grams(h, n))
+
+
+def _best_match(h, refs, n):
+    return max((_grams(h, n) & _grams(ref, n)).total() for ref in refs), _grams(h, n).total()
+
+
 def _unordered(h, refs, n):
     def bags(words):
         return Counter(tuple(sorted(g)) for g in _grams(words, n).elements())
@@ -1359,8 +1377,8 @@ def _nan_mean(p, brevity):
     return _geometric(p, brevity) if min(p) > 0 else math.nan
 
 
-def _tiny(p, brevity):
-    return 100 * brevity * math.exp(sum(math.log(max(x, 1e-9)) for x in p) / len(p))
+def _tiny(least):
+    return lambda p, brevity: 100 * brevity * math.exp(sum(math.log(max(x, least)) for x in p) / len(p))
 
 
 CORPORA = ("one reference", "several references", "several sentences", "another corpus")
@@ -1386,6 +1404,12 @@ BLEUS = (
            "13.5", SEVERAL),
     Mutant("types", _bleu(count=_types),
            "Each different n-gram counts once: an n-gram counts as often as it is said.", "13.5", CORPORA),
+    Mutant("over types", _bleu(count=_matches_over_types),
+           "The matches are divided by the number of different n-grams: below the line an n-gram counts as often as it "
+           "is said, as above.", "13.5", CORPORA),
+    Mutant("best reference alone", _bleu(count=_best_match),
+           "The matches are those with the one reference that has most of them: the clipping is for each n-gram by "
+           "itself, at the reference that has *it* most often.", "13.5", ("several references",)),
     Mutant("mean of sentence scores", _sentence_scores,
            "The score is the mean of the sentences' scores: BLEU adds up matches and n-grams of the whole corpus "
            "before anything is divided.", "13.5", ("several sentences", "another corpus")),
@@ -1535,9 +1559,9 @@ BLEUS = (
     Mutant("zero as one", _bleu(mean=_skip_zero_all),
            "An order without a match is treated as if its logarithm were 0, a precision of one: it makes the score 0.",
            "13.5", ("no run of four",)),
-    Mutant("a little for zero", _bleu(mean=_tiny),
-           "An order without a match is given a tiny precision: that is a smoothing, and here none is asked for; the "
-           "score is 0.", "13.5", ("no run of four",)),
+    *(Mutant(f"{least:g} for zero", _bleu(mean=_tiny(least)),
+             "An order without a match is given a tiny precision: that is a smoothing, and here none is asked for; the "
+             "score is 0.", "13.5", ("no run of four",)) for least in (10.0**-k for k in range(2, 17))),
     Mutant("nan", _bleu(mean=_nan_mean),
            "An order without a match gives nan: its logarithm is −∞, so the score is 0.", "13.5", ("no run of four",)),
 )
@@ -1776,6 +1800,12 @@ ALIGNMENTS = (
            "The possible links are treated like sure ones: they may be predicted and need not be.", "13.6", SENTENCES),
     Mutant("all in the denominator", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / (a + S + P)),
            "The denominator is |A| + |S| + |P|: it is |A| + |S|.", "13.6", SENTENCES),
+    Mutant("twice the sure links", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / (2 * S)),
+           "The denominator is 2 |S|: it is |A| + |S|, or who predicts every link would make no mistake.", "13.6",
+           SENTENCES),
+    Mutant("twice the predicted links", _error(rate=lambda s, p, a, S, P: 1 - (s + p) / (2 * a)),
+           "The denominator is 2 |A|: it is |A| + |S|, or a sure link that was not predicted would cost nothing.",
+           "13.6", SENTENCES),
     Mutant("agreement", _error(rate=lambda s, p, a, S, P: (s + p) / (a + S)),
            "This is the share that agrees: the error rate is 1 minus it.", "13.6", SENTENCES),
     Mutant("precision", _error(rate=lambda s, p, a, S, P: 1 - p / a),
@@ -2334,8 +2364,11 @@ READERS = (
            READ),
     Mutant("one head", _whole, "There is one head of the whole width: the columns are cut into `heads` parts, each "
                                "with a softmax of its own.", "13.1", READ),
-    Mutant("softmax over the queries", _reader(axis=-2),
-           "The softmax runs over the queries: the weights of one query over all keys sum to one.", "13.1", READ),
+    *(Mutant(f"softmax over the queries{also}", _reader(axis=-2, hide=hide),
+             f"The softmax runs over the queries{said}: the weights of one query over all keys sum to one.", "13.1",
+             seen) for also, hide, said, seen in (
+                 ("", -1e30, "", READ), (", hidden by −∞", -math.inf, ", where a hidden key is −∞ for all of them, and "
+                                         "0/0", HIDDEN))),
     Mutant("W_q and W_k exchanged", _reader(maps=lambda q, k, v: (k, q, v)),
            "W_q and W_k have changed places: queries come from Y, keys from M.", "13.1", READ),
     Mutant("W_k and W_v exchanged", _reader(maps=lambda q, k, v: (q, v, k)),

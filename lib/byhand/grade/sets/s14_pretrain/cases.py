@@ -351,6 +351,7 @@ def call_adapted(answer, inputs):
         torch.default_generator.manual_seed(1)
         module = answer(base, A.shape[1], alpha)
         module = module.double() if isinstance(module, torch.nn.Module) else module
+        again = answer(base, A.shape[1], alpha) if inputs["begins"] else None  # what is drawn by chance is drawn twice
     if module is None or module is Ellipsis:
         return None
     if not isinstance(module, torch.nn.Module):
@@ -369,6 +370,8 @@ def call_adapted(answer, inputs):
         raise WrongAnswer("the module has no method merged")
     if inputs["begins"]:
         start = module(X).detach()
+        if isinstance(getattr(again, "A", None), torch.Tensor) and torch.equal(module.A, again.A.to(module.A.dtype)):
+            raise WrongAnswer("two adapters begin with the same A: it is drawn anew for each, so nothing is seeded")
         if module.B.any():
             raise WrongAnswer("B begins with numbers that are not 0")
         deviation, wanted = float(module.A.detach().square().mean().sqrt()), len(A) ** -0.5

@@ -601,11 +601,10 @@ CACHE = (
            "The heads of one group are counted, heads / groups. Keys and values are kept once for each group.", "16.7",
            CACHE_ALL),
     Mutant("one group", _cache(kept=lambda heads, groups: 1),
-           "Keys and values of one group are counted; there are `groups` of them.", "16.7", CACHE_ALL),
+           "Keys and values of one group are counted, or d_k is divided by the groups: there are `groups` of them, and "
+           "each is d_k wide.", "16.7", CACHE_ALL),
     Mutant("queries too", _cache(two=3),
            "Three arrays are counted for a token. Queries are not kept: keys and values are.", "16.7", CACHE_ALL),
-    Mutant("width shared", _cache(d=lambda d_k, groups: d_k / groups),
-           "d_k is divided by the groups, and each of them is d_k wide.", "16.7", CACHE_ALL),
     Mutant("numbers for bytes", _cache(itemsize=lambda x: 1),
            "Numbers are counted in place of bytes: each has itemsize of them.", "16.7", CACHE_ALL),
     Mutant("bits", _cache(itemsize=lambda x: 8 * x), "Bits are counted; itemsize is in bytes already.", "16.7",
@@ -1356,7 +1355,8 @@ def _bill(two=2, by=1, embedding=lambda n, d, vocab: 0, width=lambda d, heads, g
         in_maps, in_feed = maps(d, w), feed(d, d_ff)
         extra = more(n, d, w, d_ff)
         found = (in_maps + in_feed) / pair
-        end = length(found, causal) if half is None else half(n, d, w, d_ff, causal, layers, vocab)
+        sizes = (n, d, w, d_ff, causal, layers, vocab, heads, groups)
+        end = length(found, causal) if half is None else half(*sizes)
         return (k * two * embedding(n, d, vocab), k * L * (two * n * in_maps + extra[0]),
                 k * L * two * pairs(n, causal) * pair, k * L * (two * n * in_feed + extra[1]),
                 k * two * logits(n, d, vocab, layers), end)
@@ -1390,6 +1390,16 @@ BILL = (
     Mutant("every head has its keys", _bill(width=lambda d, heads, groups: d),
            "The maps to keys and values are counted d wide. Heads share them: there are `groups` of them, each d / "
            "heads wide.", "16.7", GROUPS),
+    Mutant("every head has its keys, the length right", _bill(
+        width=lambda d, heads, groups: d,
+        half=lambda n, d, w, d_ff, causal, L, V, heads, groups: _equal(d + d // heads * groups + d_ff, causal)),
+           "The maps to keys and values are counted d wide. Heads share them: there are `groups` of them, each d / "
+           "heads wide. (The length at which it is half is right.)", "16.7", GROUPS),
+    Mutant("attention shared too, the length right", _bill(
+        a_pair=lambda d, heads, groups: 2 * (d // heads) * groups,
+        half=lambda n, d, w, d_ff, causal, L, V, heads, groups: _equal(d + w + d_ff, causal)),
+           "Scores and weighted sums are counted for the heads of keys alone. Every head of queries has its own; "
+           "sharing saves maps and memory. (The length at which it is half is right.)", "16.7", GROUPS),
     Mutant("one head of keys", _bill(width=lambda d, heads, groups: d // heads),
            "The maps to keys and values are counted one head wide; there are `groups` of them.", "16.7", BILL_ALL),
     Mutant("keys as wide as a group of heads", _bill(width=lambda d, heads, groups: d // groups),
@@ -1434,6 +1444,15 @@ BILL = (
     Mutant("not itself", _bill(pairs=lambda n, causal: n * (n - 1) / 2 if causal else n * n,
                                length=lambda ratio, causal: 2 * ratio + 1 if causal else ratio),
            "With `causal` a token is counted as if it did not see itself: 1 + 2 + … + n pairs.", "16.4", ("causal",)),
+    Mutant("not itself, the length right", _bill(pairs=lambda n, causal: n * (n - 1) / 2 if causal else n * n),
+           "With `causal` a token is counted as if it did not see itself: 1 + 2 + … + n pairs. (The length at which it "
+           "is half is right.)", "16.4", ("causal",)),
+    Mutant("half of the square, the length right", _bill(pairs=lambda n, causal: n * n / (1 + causal)),
+           "With `causal` just half of the square is counted. A token sees itself too: n (n + 1) / 2 pairs. (The "
+           "length at which it is half is right.)", "16.4", ("causal",)),
+    Mutant("mask ignored, the length right", _bill(pairs=lambda n, causal: n * n),
+           "All pairs are counted though the mask hides nearly half of them. (The length at which it is half is "
+           "right.)", "16.4", ("causal",)),
     Mutant("always causal", _bill(pairs=lambda n, causal: n * (n + 1) / 2, length=lambda ratio, causal: 2 * ratio - 1),
            "Pairs are halved even where nothing is masked.", "16.4", UNMASKED),
     Mutant("always half of the square", _bill(pairs=lambda n, causal: n * n / 2,
@@ -1468,37 +1487,37 @@ BILL = (
            "The logits of one token are counted; each of the n tokens has its own.", "16.1", BILL_ALL),
     Mutant("logits in every block", _bill(logits=lambda n, d, vocab, layers: layers * n * d * vocab),
            "The logits are counted in each block; they come once, after the last.", "16.1", BILL_ALL),
-    Mutant("half, scores alone", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(2 * (d + w + d_ff), causal)),
+    Mutant("half, scores alone", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal(2 * (d + w + d_ff), causal)),
            "For half of a block the scores alone stand on one side, or the maps twice on the other.", "16.6",
            BILL_ALL),
-    Mutant("half, as many as feed-forward", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d_ff, causal)),
+    Mutant("half, as many as feed-forward", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal(d_ff, causal)),
            "At this length scores and weighted sums take as much as feed-forward. Half of the block is as much as "
            "feed-forward and the maps together.", "16.6", BILL_ALL),
-    Mutant("half, as many as the maps", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d + w, causal)),
+    Mutant("half, as many as the maps", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal(d + w, causal)),
            "At this length scores and weighted sums take as much as the maps. Half of the block is as much as the "
            "maps and feed-forward together.", "16.6", BILL_ALL),
-    Mutant("half of the others", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal((d + w + d_ff) / 2, causal)),
+    Mutant("half of the others", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal((d + w + d_ff) / 2, causal)),
            "At this length scores and weighted sums are half of the rest, a third of the block. They are half of the "
            "block where they equal the rest.", "16.6", BILL_ALL),
-    Mutant("half of the model", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d + w + d_ff + V / (2 * L),
+    Mutant("half of the model", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal(d + w + d_ff + V / (2 * L),
                                                                                     causal)),
            "The logits stand among the rest. Half of a block is asked for, not half of the model.", "16.6", BILL_ALL),
-    Mutant("half, six times the width", _bill(half=lambda n, d, w, d_ff, causal, L, V: 6 * d),
+    Mutant("half, six times the width", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: 6 * d),
            "The length is 6 d, that of a block whose d_ff is 4 d, whose heads share nothing, and which has no mask.",
            "16.6", BILL_ALL),
     Mutant("half, six times the width, masked",
-           _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(6 * d, causal)),
+           _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal(6 * d, causal)),
            "The length is that of a block whose d_ff is 4 d and whose heads share nothing.", "16.6", ("causal",)),
-    Mutant("half, without the mask", _bill(half=lambda n, d, w, d_ff, causal, L, V: d + w + d_ff),
+    Mutant("half, without the mask", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: d + w + d_ff),
            "The length is that of a block without a mask: with `causal` there are n (n + 1) / 2 pairs, and the block "
            "is halved much later.", "16.6", ("causal",)),
-    Mutant("half, twice as long", _bill(half=lambda n, d, w, d_ff, causal, L, V: (1 + causal) * (d + w + d_ff)),
+    Mutant("half, twice as long", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: (1 + causal) * (d + w + d_ff)),
            "With `causal` the length is one too great: a token sees itself too, so there are n (n + 1) / 2 pairs.",
            "16.6", ("causal",)),
-    Mutant("half, of the square", _bill(half=lambda n, d, w, d_ff, causal, L, V: _equal(d + w + d_ff, causal)**0.5),
+    Mutant("half, of the square", _bill(half=lambda n, d, w, d_ff, causal, L, V, *_: _equal(d + w + d_ff, causal)**0.5),
            "The length is a root: on both sides stands a factor n, which drops out once.", "16.6", BILL_ALL),
     Mutant("half, a share", _bill(
-        half=lambda n, d, w, d_ff, causal, L, V: 1 / (1 + (d + w + d_ff) / ((n + 1) / 2 if causal else n))),
+        half=lambda n, d, w, d_ff, causal, L, V, *_: 1 / (1 + (d + w + d_ff) / ((n + 1) / 2 if causal else n))),
            "This is the share of scores and weighted sums at n tokens. The length at which it is one half is asked "
            "for.", "16.6", BILL_ALL),
 )

@@ -545,14 +545,14 @@ GROUPED = (
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0):
+            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0, softmax=True):
     def function(dO, Q, K, V, c):
         s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
         t = np.tanh(U / c)
         A = _softmax(c * t if cap else U)
         dA = dO @ V.T * (slope(t, c) if early else 1)
-        dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0))
+        dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0)) if softmax else dA
         U = U if raw else t
         dS = dS * (slope(A if weights else U, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
         dS = dS * Q.shape[-1] ** extra
@@ -630,6 +630,14 @@ CAPPED = (
         _capped(slope=lambda t, c: t * (1 - t)),
         "t (1 − t) is the slope of σ; that of tanh is 1 − t².",
         "9.1",
+        SCORES,
+    ),
+    Mutant(
+        "softmax held constant",
+        _capped(softmax=False),
+        "The way back through the softmax is missing: dA is that of the weights, and dS = A ∘ (dA − Σ A ∘ dA), with a "
+        "sum for each row.",
+        "4.6",
         SCORES,
     ),
     Mutant(
@@ -1463,6 +1471,8 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
                 S = np.where(np.arange(seen_K.shape[0]) <= np.arange(old, old + n)[:, None], S, -np.inf)
             if mask == "restart":
                 S = np.where(np.arange(seen_K.shape[0]) <= np.arange(n)[:, None], S, -np.inf)
+            if mask == "strict":  # the first token has nothing but itself
+                S = np.where((far > 0) | (np.arange(S.shape[1]) == 0), S, -np.inf)
             if mask == "no self" and old:
                 S = np.where(np.arange(S.shape[1]) < S.shape[1] - 1, S, -np.inf)
             Y = _softmax(S) @ seen_V
@@ -1619,6 +1629,13 @@ PIECES = (
         "A new token does not see itself.",
         "8.2",
         READ,
+    ),
+    Mutant(
+        "strictly before",
+        _pieces(mask="strict"),
+        "No token but the first sees itself: the mask leaves the diagonal open, place j ≤ i.",
+        "8.2",
+        ("a long rest", "a short rest", "all at once", "other sizes"),
     ),
     Mutant(
         "no scale",
