@@ -30,7 +30,7 @@ from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
 from byhand.grade.form import about_names, about_numbers
-from byhand.grade.judge import Verdict, _exchanged, judge, same_array
+from byhand.grade.judge import Verdict, _exchanged, judge
 from byhand.grade.model import (
     EXACT,
     FORBIDDEN,
@@ -44,6 +44,7 @@ from byhand.grade.model import (
     make_inputs,
     places_of_names,
 )
+from byhand.grade.recognise import same_array
 from byhand.grade.run import run
 from byhand.grade.selfcheck import balance, problems
 from byhand.grade.sets import (
