@@ -1,37 +1,117 @@
-"""Answers that compute nothing of what is asked, and so may earn no point: a constant, an input that is handed back, and
-what the right answer gave for the numbers that every reader sees, found by the case and by the number of the call.
+"""Answers that compute nothing of what is asked, and so may earn no point: a constant, an input that is handed back,
+and what the right answer gave for the numbers that every reader sees, found by the case and the number of the call.
 """
 
+import functools
 import sys
+from copy import deepcopy
 
 import numpy as np
 
 from .judge import finish, judge
-from .model import WrongAnswer
-from .run import copied, run
+from .model import DISPLAY, make_inputs
+from .run import Result, copied, run
 
-NUMBERS = (bool, int, float, complex, str, np.generic, np.ndarray)
+NUMBERS = (bool, int, float, complex, np.generic, np.ndarray)
+TEXT = (str, type(None))
 
 
-def heard(question, answer, inputs):
-    """Arguments and value of each call of an answer in a case; None where a value is no data, as a class or a module,
-    or where the answer is called in another way."""
-    calls = []
+def idlers(question, reference, keys):
+    """What is wrong with a question: which points such an answer earns, whatever the key. A question with a measure has
+    many right answers, a constant may be one of them, and what its check shows is none. Where all inputs that there
+    are stand in the open, a list of the right answers is one."""
+    given = {key: Given(question, reference, key) for key in dict.fromkeys((DISPLAY, *keys))}
+    if question.measure or given[DISPLAY].all_open:
+        return
+    for name, change in (given[DISPLAY].words or CONSTANTS).items():
+        if cases := _always(given[key].earned(given[key], change) for key in keys):
+            yield f"{name} earn the points of {', '.join(map(repr, cases))}"
+    others = [key for key in keys if key != DISPLAY]
+    if others:
+        if cases := _always(given[key].earned(given[DISPLAY], by_heart) for key in others):
+            yield f"the numbers of other inputs earn the points of {', '.join(map(repr, cases))}"
 
-    def listening(*arguments):
-        value = answer(*arguments)
-        calls.append((arguments, _mapped(value, _copy)))
-        return value
 
-    try:
-        run(listening, inputs, question)
-    except _NoData:
-        return None
-    return calls or None
+def _always(rows):
+    """What is in every one of the rows; they are asked for while there is any."""
+    left = None
+    for row in rows:
+        left = row if left is None else [name for name in left if name in row]
+        if not left:
+            break
+    return left
+
+
+class Given:
+    """Inputs of a question under one key, what is right for them, and how the right answer was called."""
+
+    def __init__(self, question, reference, key):
+        self.question, self.reference, self.key = question, reference, key
+
+    @functools.cached_property
+    def drawn(self):
+        return {case.name: make_inputs(self.question, case, self.key) for case in self.question.cases}
+
+    @property
+    def all_open(self):
+        """Is each hidden case one that stands in the open? Then there are no other inputs than those."""
+        seen = [repr(self.drawn[case.name]) for case in self.question.public]
+        return all(repr(self.drawn[case.name]) in seen for case in self.question.cases if case.hidden)
+
+    @property
+    def words(self):
+        """Where the right answer gives words, each of them as a constant."""
+        values = {repr(x): x for case in self.question.public for _, x in self.right(case.name)[1] if _has_text(x)}
+        return {f"always {said} would": lambda arguments, value, x=x: x for said, x in values.items()}
+
+    def inputs(self, case):
+        return copied(self.drawn[case.name], deepcopy)  # an answer may draw from a generator
+
+    @functools.cache  # noqa: B019  a few questions at a time
+    def right(self, name):
+        """The result for a case, and arguments and value of each call; no calls where a value is no data."""
+        case, calls = next(case for case in self.question.cases if case.name == name), []
+
+        def listening(*arguments):
+            value = self.reference(*arguments)
+            calls.append((arguments, _mapped(value, _copy) if _is_data(value) else NoData))
+            return value
+
+        result = run(listening, self.inputs(case), self.question)
+        return result, [] if any(value is NoData for _, value in calls) else calls
+
+    def earned(self, source, change):
+        """Cases whose points an answer gets that knows which it meets, and gives what `change` makes of the arguments
+        and the value of the same call in `source`; in a hidden case, of the one that it guards if that is another."""
+        def result(case):
+            known = case.guards if case.hidden and source is not self else case.name
+            right, calls = source.right(known)
+            if calls:
+                return run(replayed(calls, change), self.inputs(case), self.question)
+            arguments = tuple(source.drawn[known].values())  # what came of a module, or of a class
+            arrays = tuple(x if isinstance(x, str) else np.asarray(change(arguments, x)) for x in right.arrays)
+            return None if change is by_heart else Result(right.kind, arrays)
+
+        return earned(self.question, result, self.inputs, lambda case: self.right(case.name)[0])
+
+
+def earned(question, result, inputs, expected):
+    """Names of the cases whose points an answer gets: `result(case)` is what it gives there, None for nothing, and
+    `expected(case)` what is right."""
+    passed = set()
+    for case in question.cases:
+        before = {*case.needs, *([case.guards] if case.guards else [])}
+        if not before <= passed or (given := result(case)) is None:
+            continue
+        mine, right = (finish(question, inputs(case), x) for x in (given, expected(case)))
+        if judge(question, case, mine, right.arrays).ok:
+            passed.add(case.name)
+    lost = {case.guards for case in question.cases if case.name not in passed}
+    return [case.name for case in question.public if case.points and case.name in passed and case.name not in lost]
 
 
 def replayed(calls, change):
-    """An answer that counts how often it was called: what `change` makes of the arguments and the value of that call."""
+    """An answer that counts its calls, and gives what `change` makes of the arguments and the value of that call."""
     at = 0
 
     def answer(*_):
@@ -64,27 +144,21 @@ def handed_back(arguments, value):
     return _mapped(value, given)
 
 
-CONSTANT = {"zeros": zeros, "ones": ones, "its input": handed_back}
+CONSTANTS = {"zeros": zeros, "ones": ones, "inputs handed back": handed_back}
 
 
-def earned(question, answers, inputs, expected):
-    """Points of an answer of which each case has its own: `answers(case)`, None where the case is not passed."""
-    passed = set()
-    for case in question.cases:
-        before = {*case.needs, *([case.guards] if case.guards else [])}
-        answer = answers(case) if before <= passed else None
-        if answer is None:
-            continue
-        given = inputs(case)
-        result = finish(question, given, run(answer, given, question))
-        if judge(question, case, result, expected(case)).ok:
-            passed.add(case.name)
-    lost = {case.guards for case in question.cases if case.name not in passed}
-    return [case.name for case in question.public if case.points and case.name in passed and case.name not in lost]
+class NoData:
+    """In the place of a value that is a function, a module, a class."""
 
 
-class _NoData(WrongAnswer):
-    """A value that is no number, text, array, or list of them."""
+def _is_data(value):
+    if type(value) in (tuple, list, dict):
+        return all(map(_is_data, value.values() if type(value) is dict else value))
+    return isinstance(value, (*NUMBERS, *TEXT)) or _tensor(value)
+
+
+def _has_text(value):
+    return isinstance(value, str) or type(value) in (tuple, list) and any(map(_has_text, value))
 
 
 def _tensor(x):
@@ -98,9 +172,7 @@ def _mapped(value, change):
         return type(value)(_mapped(x, change) for x in value)
     if type(value) is dict:
         return {name: _mapped(x, change) for name, x in value.items()}
-    if value is not None and not isinstance(value, NUMBERS) and not _tensor(value):
-        raise _NoData(type(value).__name__)
-    return value if value is None else change(value)
+    return value if isinstance(value, TEXT) else change(value)
 
 
 def _copy(x):

@@ -146,7 +146,8 @@ def verdicts(layers, call):
         if value is None or value is Ellipsis:
             return None
         if type(value) not in (bool, np.bool_):
-            errors[number] = WrongAnswer(f"returned a {type(value).__name__} for layer {number}, expected True or False")
+            what = f"a {type(value).__name__} for layer {number}"
+            errors[number] = WrongAnswer(f"returned {what}, expected True or False")
             continue
         found[number] = int(value)
     for error in filter(None, errors):
