@@ -76,8 +76,8 @@ def check_crossing(m, tmp_path):
     found = crossed(m, kind="error", text="a\n\x1b[2J\u202e\ud800" + "b" * 9000, changed=["X\ud800"] * 10**5, events="x" * 10**5, arrays=[{"text": "\x07"}])
     assert found.text.startswith("a\n\ufffd[2J\ufffd\ufffdb") and len(found.text) == 2000 and found.arrays == ("\ufffd",)
     assert found.changed == ("X\ufffd",) * 50 and found.events == ()
-    data = b"".join(child.frame({"question": NAMED.id, "case": case, "kind": "error", "text": "x", "changed": [], "events": [], "arrays": []})
-                    for case in ("another", ["square"], *(c.name for c in NAMED.cases)))
+    data = b"".join(child.frame({"question": NAMED.id, "place": place, "kind": "error", "text": "x", "changed": [], "events": [], "arrays": []})
+                    for place in ("another", ["square"], True, -1, 99, *range(len(NAMED.cases))))
     results, _ = m.crossing.of_question(NAMED, {}, data)
     assert set(results) == {c.name for c in NAMED.cases}
     _, why = m.crossing.of_question(NAMED, {}, child.frame({"question": NAMED.id, "loaded": False, "problems": ["\x1b" + "p" * 9000] * 99}))
@@ -320,8 +320,8 @@ WRONG = [  # part, the check that must fail, and the edit
     ("crossing", "crossing", "return inert(text[:most]) if", "return inert(text) if"),
     ("crossing", "crossing", "listed[:MOST]] if isinstance(listed, list) else []", "listed[:MOST]]"),
     ("crossing", "crossing", "for x in listed[:MOST]]", "for x in listed]"),
-    ("crossing", "crossing", 'str(case := inner.get("case")) in cases and', 'str(case := inner.get("case")) and'),
-    ("crossing", "crossing", 'str(case := inner.get("case")) in cases', '(case := inner.get("case")) in cases'),
+    ("crossing", "crossing", " is int and place in cases", " is int"),
+    ("crossing", "crossing", 'type(place := inner.get("place")) is int and', '(place := inner.get("place")) and'),
     ("child", "frames", "if length > LONGEST:", "if False:"),
     ("child", "frames", "LONGEST = 1 << 20", "LONGEST = 1 << 10"),
     ("submission", "reading", "found[s.node.name] = s.cell, _source(s.node, lines[s.cell])", 'found[s.node.name] = s.cell, ast.get_source_segment(self.cells[s.cell], s.node) or ""'),

@@ -1561,7 +1561,7 @@ def test_a_lying_measurement_is_refused():
 @pytest.mark.parametrize(
     ("question_id", "answer", "said"),
     [
-        ("00.6", lambda f, b, X, rng: 1e-9, "a float for the layer 'LayerNorm, right', expected True or False"),
+        ("00.6", lambda f, b, X, rng: 1e-9, "a float for layer 0, expected True or False"),
         ("00.6", lambda f, b, X, rng: EqualToEverything(), "returned an EqualToEverything"),
         ("04.7", lambda Q, K, A, d_model: "no idea", "matrix 0: returned 'no idea', expected one of: correct"),
         ("04.7", lambda Q, K, A, d_model: EqualToEverything(), "matrix 0: returned an EqualToEverything"),

@@ -6,6 +6,7 @@ from copy import deepcopy
 import numpy as np
 
 from .examine import Report, examine, score
+from .idle import idlers
 from .judge import finish, judge
 from .model import DISPLAY, FORBIDDEN, KINDS, NUMPY_ONLY, STORY, TORCH_ONLY, make_inputs
 from .run import copied, run
@@ -52,6 +53,7 @@ def problems(question, reference, stored, keys=KEYS):
     yield from _stub(question, stored)
     for key in keys:
         yield from _separation(question, reference, stored, key)
+    yield from idlers(question, reference, keys)
 
 
 def _form(question):

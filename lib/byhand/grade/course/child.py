@@ -49,7 +49,7 @@ def frames(data):
         yield header, blobs
 
 
-def packed(result, question, case, place):
+def packed(result, question, place):
     """A Result as a frame; each array as dtype, shape and bytes."""
     arrays, blobs = [], []
     for x in result.arrays:
@@ -58,7 +58,7 @@ def packed(result, question, case, place):
         else:
             arrays.append({"dtype": x.dtype.str, "shape": x.shape})
             blobs.append(x.tobytes())
-    return frame({"question": question, "case": case, "place": place, "kind": result.kind, "text": result.text[:2000],
+    return frame({"question": question, "place": place, "kind": result.kind, "text": result.text[:2000],
                   "changed": result.changed, "events": result.events, "arrays": arrays}, blobs)
 
 
@@ -161,13 +161,13 @@ def answered(question, cells, plain, write):
             inputs = eval(case["make"], vars(course))(np.random.default_rng(int(case["seed"])))
         else:
             inputs = {name: thawed(x, plain) for name, x in case["inputs"].items()}
-        ready.append((case["place"], case["name"], inputs))
+        ready.append((case["place"], inputs))
     asked, name, seconds, lent = question["id"], question["name"], question["load"], {}
     sys.modules.update(dict.fromkeys(question["without"]))  # a wall in the sandbox; a sign where there is none
     for helper, source in question["lent"].items():
         exec(compile(source, "<lent>", "exec"), apart := {"__name__": "lent"})
         lent[helper] = apart[helper]
-    forget(vars(course), [about.drive, *(x for _, _, inputs in ready for x in inputs.values())])
+    forget(vars(course), [about.drive, *(x for _, inputs in ready for x in inputs.values())])
     plain.clear()
     question.clear()
     scope, problems, skipped = namespace(cells, name, lent, runner.time_limit, seconds)
@@ -176,11 +176,11 @@ def answered(question, cells, plain, write):
     if answer is None:
         return
     end = math.inf  # as `examine` has it: after a case that is late only those that stand before it count
-    for place, name, inputs in ready:
+    for place, inputs in ready:  # no name of a case: an answer may look into our frames
         if place < end:
             result = runner.run(answer, inputs, about)
             end = place if result.kind == "late" else end
-            write(packed(result, asked, name, place))
+            write(packed(result, asked, place))
 
 
 def forget(scope, kept):

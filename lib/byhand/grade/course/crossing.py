@@ -18,15 +18,16 @@ def of_question(question, head, data) -> tuple[dict[str, Result], str]:
     """What one child gave: a result by case, and why there is none where there is none. What the cells of the child for
     hidden cases have said is not repeated: it might be of an input."""
     results, problems, loaded = {}, [], False
-    cases = {case.name for case in question.cases}
+    cases = dict(enumerate(case.name for case in question.cases))
     for inner, blobs in frames(data):
         if inner.get("question") != question.id:
             continue
         if "loaded" in inner:
             loaded = bool(inner["loaded"])
             problems = [] if head.get("hidden") else _words(inner.get("problems"), 200)[:5]
-        elif str(case := inner.get("case")) in cases and (result := read(inner, blobs, question)) is not None:
-            results.setdefault(str(case), result)
+        elif (type(place := inner.get("place")) is int and place in cases
+              and (result := read(inner, blobs, question)) is not None):
+            results.setdefault(cases[place], result)
     why = {"late": "stopped: it took too long. Is there a loop that does not end?",
            "too much": "stopped: more than 32 MB came back"}.get(head.get("end"))
     why = why or ("the process ended in the middle of your function (was it sys.exit, or too much memory?)" if loaded

@@ -202,7 +202,7 @@ def _once(set_id, submission, asked, parts, confine) -> bytes:
         ids = {q["id"] for q in asked["questions"]}
         _write_job(job, [name for q in questions_of(set_id) if q.id in ids for name in q.library])
         for question in asked["questions"]:  # an answer cannot know which case it meets
-            random.Random(str([c["name"] for c in question["cases"]])).shuffle(question["cases"])
+            random.Random(str([c["place"] for c in question["cases"]])).shuffle(question["cases"])
         return confine(job, most, as_bytes(asked | {"cells": submission.cells}, parts)).data
 
 

@@ -50,7 +50,7 @@ def request(set_id: str, names, key: bytes, patience: float = 1.0, lent=None) ->
         drive = text.drive(question) if question.drive else ""
         roots, cases = [drive] if drive else [], []
         for place, case in enumerate(question.cases):
-            blobs, about = parts[case.hidden], {"name": case.name, "place": place, "hidden": case.hidden}
+            blobs, about = parts[case.hidden], {"place": place, "hidden": case.hidden}
             here = len(blobs)
             try:
                 inputs = {name: frozen(x, blobs) for name, x in make_inputs(question, case, key).items()}

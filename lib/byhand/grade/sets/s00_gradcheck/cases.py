@@ -1,5 +1,7 @@
 """Inputs of the cases, and what runs an answer where a plain call is not enough."""
 
+import random
+
 import numpy as np
 
 from ...model import WrongAnswer, kind_of
@@ -78,7 +80,7 @@ def call_slope(answer, inputs):
     return answer(f, X) if h is None else answer(f, X, h)
 
 
-# layer_is_right: seven layers, of which the first two are right
+# layer_is_right: seven layers, of which the first two are right, called by number
 
 
 def _normalise(X):
@@ -121,21 +123,35 @@ def rows_of_size(scale, n=3, d=4):
     # rows of clearly different spread, none near one
     def make(rng):
         X = scale * np.arange(2, n + 2)[:, None] * rng.normal(size=(n, d))
-        return {"X": X, "seed": 7, "layers": LAYERS}
+        return {"X": X, "seed": 7, "layers": list(LAYERS.values())}
 
     return make
 
 
 def verdicts(layers, call):
-    """What `call` says of each layer, as 0 or 1; None as soon as one is not attempted."""
-    found = []
-    for name, layer in layers.items():
-        value = call(layer)
+    """What `call` says of each layer, as 0 or 1, in the order of the layers; None where one is not attempted.
+
+    They are called in an order that nobody can know, so that to count the calls tells nothing. What is said does not
+    depend on it: of several errors the one of the first layer is raised.
+    """
+    order = list(range(len(layers)))
+    random.SystemRandom().shuffle(order)
+    found, errors = [0] * len(layers), [None] * len(layers)
+    for number in order:
+        try:
+            value = call(layers[number])
+        except Exception as error:
+            errors[number] = error
+            continue
         if value is None or value is Ellipsis:
             return None
         if type(value) not in (bool, np.bool_):
-            raise WrongAnswer(f"returned {kind_of(value)} for the layer '{name}', expected True or False")
-        found.append(int(value))
+            what = f"{kind_of(value)} for layer {number}"
+            errors[number] = WrongAnswer(f"returned {what}, expected True or False")
+            continue
+        found[number] = int(value)
+    for error in filter(None, errors):
+        raise error
     return found
 
 
@@ -270,7 +286,7 @@ MIXERS = {
 
 
 def tokens(scale, n, d):
-    return lambda rng: {"X": scale * rng.normal(size=(n, d)), "layers": MIXERS}
+    return lambda rng: {"X": scale * rng.normal(size=(n, d)), "layers": list(MIXERS.values())}
 
 
 def call_each_token_alone(answer, inputs):

@@ -73,6 +73,11 @@ def some_forgetting(rng):
     return {"bias": float(rng.uniform(0.5, 4.5)), "share": float(rng.uniform(0.02, 0.7))}
 
 
+def half_open(rng):
+    """A fresh gate, of which less is to be left than in any case that is seen."""
+    return {"bias": 0.0, "share": float(rng.uniform(0.01, 0.1))}
+
+
 # 01.4
 
 

@@ -21,6 +21,10 @@ def any_shift(rng):
     return {"delta": float(rng.uniform(0.5, 3)), "d": 8, "base": float(rng.uniform(20, 200))}
 
 
+def one_clock(rng):
+    return {"delta": float(rng.uniform(1.5, 3)), "d": 2, "base": 10000.0}
+
+
 def rotation(n, d, lead=(), base=100.0, scattered=False):
     def make(rng):
         positions = rng.permutation(np.arange(2, 60))[:n] if scattered else np.arange(n)
@@ -32,6 +36,11 @@ def rotation(n, d, lead=(), base=100.0, scattered=False):
 
 def clocks(wave, *periods):
     return lambda rng: {"periods": np.array(periods), "wave": wave}
+
+
+def some_clocks(wave, *choices):
+    """One of several lists of periods, each with another answer."""
+    return lambda rng: {"periods": np.array(choices[rng.integers(len(choices))]), "wave": wave}
 
 
 def heads(H, n, d_k, start=0, base=50.0, gaps=False):
@@ -53,6 +62,10 @@ def apart(delta, d, base):
 
 def some_distance(rng):
     return {"delta": int(rng.integers(2, 9)), "d": 12, "base": float(rng.uniform(50, 500))}
+
+
+def some_neighbour(rng):
+    return {"delta": int(rng.integers(2, 9)), "d": 2, "base": float(rng.uniform(50, 500))}
 
 
 def scores(H, n, m, reach, lead=()):

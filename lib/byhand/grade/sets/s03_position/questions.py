@@ -27,6 +27,7 @@ QUESTIONS = (
             Case("any real step", cases.any_shift, "δ and base that are no whole numbers",
                  guards="four clocks", open=True),
             Case("another step", cases.any_shift, "other numbers", guards="four clocks"),
+            Case("another clock", cases.one_clock, "other numbers", guards="one clock"),
         ),
         clauses=(
             ("for every } p", "one clock"),
@@ -99,6 +100,9 @@ QUESTIONS = (
             Case("one cosine", cases.clocks("cos", 10), "a single clock", guards="cosines", open=True),
             Case("a slow clock", cases.clocks("cos", 1200), "a period of 1200", guards="cosines", open=True),
             Case("more clocks", cases.clocks("cos", 15, 6, 10), "other periods", guards="cosines"),
+            Case("other clocks", cases.some_clocks("both", (4, 15, 6), (8, 9, 6), (10, 4, 14)), "other periods",
+                 guards="both waves"),
+            Case("other sines", cases.some_clocks("sin", (6, 10), (14, 18), (10, 26)), "other periods", guards="sines"),
         ),
         clauses=(
             ("the sine and the cosine of each clock", "both waves"),
@@ -194,6 +198,7 @@ QUESTIONS = (
             Case("behind", cases.apart(-3, 8, 100.0), "δ = −3, base 100", guards="many clocks", open=True),
             Case("any", cases.some_distance, "other numbers", guards="many clocks", open=True),
             Case("other numbers", cases.some_distance, "other numbers", guards="many clocks"),
+            Case("a few doors on", cases.some_neighbour, "other numbers", guards="next door"),
         ),
         clauses=(
             ("as a formula in $\\delta$, $d$ and the base $b$", "any"),
@@ -331,7 +336,8 @@ QUESTIONS = (
             Case("gradient", cases.sequences(2, 5, 4, "far"), "what comes back to X", 1, look=("dX",)),
             Case("short numbers", cases.sequences(2, 4, 6, "far", 1e4, 9000), "in float32, far out", 1,
                  look=("Y32",), rtol=2e-6),
-            Case("nothing to train", cases.sequences(3, 4, 8), "the number of parameters", 1, look=("parameters",)),
+            Case("nothing to train", cases.sequences(3, 4, 8), "the number of parameters", 1, ("from zero",),
+                 look=("parameters",)),
             Case("other sizes", cases.sequences(4, 6, 8, "padded", 500.0), "other sizes", guards="left padding",
                  look=("Y",)),
         ),
@@ -400,6 +406,8 @@ QUESTIONS = (
             Case("new base", cases.further(300, 40, 10000.0), "the base", 2, look=("new_base",)),
             Case("narrow", cases.further(90, 10, 500.0), "five clocks", guards="new base", open=True),
             Case("other sizes", cases.further(200, 24, 5000.0), "other numbers", guards="new base"),
+            Case("other strangers", cases.further(200, 24, 5000.0), "other numbers", guards="strangers",
+                 look=("strangers",)),
         ),
         clauses=(
             ("How many of the $d/2$ clocks", "strangers"),

@@ -27,6 +27,11 @@ def sizes(n, H):
     return lambda rng: {"n": n, "H": H}
 
 
+def many_heads(rng):
+    n = int(rng.integers(4, 8))
+    return {"n": n, "H": n + int(rng.integers(1, 4))}
+
+
 def weights(rng, d, d_m, H, d_k, d_v, d_o):
     shapes = {"W_q": (d, H * d_k), "W_k": (d_m, H * d_k), "W_v": (d_m, H * d_v), "W_o": (H * d_v, d_o)}
     return {name: rng.normal(size=shape) / np.sqrt(shape[0]) for name, shape in shapes.items()}
@@ -170,6 +175,11 @@ def any_group(rng):
     return {"d": d, "H": 3 * G, "G": G, "d_k": int(rng.integers(3, 9)), "d_v": int(rng.integers(9, 17))}
 
 
+def any_unshared(rng):
+    sizes = any_group(rng)
+    return sizes | {"G": sizes["H"]}
+
+
 def join_only(Z):
     return Z.reshape(*Z.shape[:-3], Z.shape[-2], Z.shape[-3] * Z.shape[-1])
 
@@ -289,6 +299,10 @@ def any_memory(rng):
     return {"memory": int(rng.integers(10**8, 10**9)), "layers": int(rng.integers(5, 30)),
             "texts": int(rng.integers(3, 9)), "H": 7 * G, "G": G, "d_k": int(rng.integers(40, 60)),
             "d_v": int(rng.integers(70, 90)), "bytes_each": 2}
+
+
+def any_text(rng):
+    return any_memory(rng) | {"texts": 1}
 
 
 def module_inputs(B, n, d, H):

@@ -27,6 +27,7 @@ QUESTIONS = (
             Case("long", cases.sizes(12, 4), "n = 12, H = 4", guards="four tokens", open=True),
             Case("one token", cases.sizes(1, 3), "n = 1, H = 3", guards="more heads than tokens", open=True),
             Case("five tokens", cases.sizes(5, 3), "n = 5, H = 3", guards="four tokens"),
+            Case("many heads", cases.many_heads, "other numbers", guards="more heads than tokens"),
         ),
         mutants=mutants.FAR,
         clauses=(
@@ -176,6 +177,7 @@ QUESTIONS = (
             Case("groups", cases.grouped(30, 6, 2, 4, 7), "d = 30, H = 6, G = 2, d_k = 4, d_v = 7", 1),
             Case("one head", cases.grouped(5, 1, 1, 4, 3), "d = 5, one head", guards="no sharing", open=True),
             Case("other sizes", cases.any_group, "other sizes", guards="groups"),
+            Case("unshared", cases.any_unshared, "other sizes", guards="no sharing"),
         ),
         mutants=mutants.FREE,
         clauses=(
@@ -270,6 +272,7 @@ QUESTIONS = (
             Case("one text", cases.memory(10**9, 32, 1, 24, 8, 128, 96, 2), "32 layers, 8 groups, a gigabyte", 1),
             Case("a batch", cases.memory(5 * 10**8, 12, 6, 20, 4, 50, 70, 4), "six texts, four bytes a number", 1),
             Case("other sizes", cases.any_memory, "other sizes", guards="a batch"),
+            Case("another text", cases.any_text, "other sizes", guards="one text"),
         ),
         mutants=mutants.MEMORY,
         clauses=(

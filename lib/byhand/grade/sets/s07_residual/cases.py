@@ -33,8 +33,17 @@ def slopes(N, same=False):
     return make
 
 
+def equal_slopes(rng):
+    return {"slopes": np.full(int(rng.integers(4, 7)), rng.uniform(0.4, 0.8))}
+
+
 def lesion(N, *removed):
     return lambda rng: {"slopes": rng.uniform(0.2, 0.9, size=N), "removed": np.array(removed)}
+
+
+def some_lesion(rng):
+    N = int(rng.integers(9, 13))
+    return lesion(N, *np.sort(rng.permutation(N)[:2]).tolist())(rng)
 
 
 def stack(N, *shape):
@@ -77,6 +86,10 @@ def start(layers, sublayers, matrices):
 def any_start(rng):
     return {"layers": int(rng.integers(30, 300)), "sublayers": int(rng.integers(3, 6)),
             "matrices": int(rng.integers(3, 6))}
+
+
+def three_a_layer(rng):
+    return {"layers": int(rng.integers(30, 300)), "sublayers": 3, "matrices": 2}
 
 
 def width(d):

@@ -106,6 +106,7 @@ QUESTIONS = (
             Case("equal slopes", cases.slopes(4, same=True), "four layers of slope 0.3", 1),
             Case("any slopes", cases.slopes(5), "five layers", 1, ("equal slopes",)),
             Case("deeper", cases.slopes(9), "nine layers", guards="any slopes"),
+            Case("other slopes", cases.equal_slopes, "equal slopes", guards="equal slopes"),
         ),
         clauses=(
             ("sort the $2^N$ terms by the number $k$ of sublayers", "equal slopes"),
@@ -175,6 +176,7 @@ QUESTIONS = (
             Case("alpha above one", cases.stream("raw", 1.2, 5), "α = 1.2", guards="raw", open=True),
             Case("one sublayer", cases.stream("sandwich", 0.7, 1), "N = 1", guards="sandwich", open=True),
             Case("other numbers", cases.stream("pre", 0.8, 9), "nine sublayers", guards="pre"),
+            Case("another sandwich", cases.stream("sandwich", 0.75, 11), "other numbers", guards="sandwich"),
         ),
         clauses=(
             ("`\"pre\"`: the sublayer reads a normalised copy", "pre"),
@@ -239,6 +241,7 @@ QUESTIONS = (
             Case("three matrices", cases.start(20, 4, 3), "branches of three matrices", 2),
             Case("both", cases.any_start, "other numbers of both", guards="three matrices", open=True),
             Case("deep", cases.any_start, "other numbers", guards="three matrices"),
+            Case("another depth", cases.three_a_layer, "other numbers", guards="three sublayers"),
         ),
         clauses=(
             ("three sublayers a layer", "three sublayers"),
@@ -335,10 +338,11 @@ QUESTIONS = (
             Case("what stays", cases.dropping(0.3, 5, 3, 4), "least and greatest share of a remark", 1,
                  look=("levels",), atol=1e-6),  # coins in torch's default dtype have seven digits
             Case("whole sequences", cases.dropping(0.4, 4, 6, 3), "unevenness within a sequence", 1,
-                 look=("uneven",), atol=1e-8),
+                 look=("uneven", "often"), atol=1e-8),
             Case("how often", cases.dropping(0.2, 8, 3, 4), "is a share p of 1000 sequences lost?", 1,
-                 look=("often",)),
-            Case("parameters", cases.dropping(0.3, 2, 3, 5), "the sublayer's are found", 1, look=("parameters",)),
+                 look=("often", "parameters")),
+            Case("parameters", cases.dropping(0.3, 2, 3, 5), "the sublayer's are found", 1, ("evaluation",),
+                 look=("parameters",)),
             Case("p = 0", cases.dropping(0.0, 3, 4, 5), "nothing is ever lost", guards="what stays", open=True,
                  look=("levels", "often"), atol=1e-6),
             Case("another p", cases.dropping(0.45, 6, 4, 3), "other numbers", guards="what stays", atol=1e-6),
@@ -377,6 +381,7 @@ QUESTIONS = (
             Case("length", cases.lesion(6, 1, 4), "two of six removed", 1, look=("length",)),
             Case("one removed", cases.lesion(5, 4), "the last of five", guards="share", open=True),
             Case("deeper", cases.lesion(11, 2, 9, 5), "three of eleven", guards="length"),
+            Case("more paths", cases.some_lesion, "other sizes", guards="paths", look=("paths",)),
         ),
         clauses=(
             ("how many of the paths are left", "paths"),

@@ -134,6 +134,11 @@ def batch(kind, lengths, n, d):
     return make
 
 
+def some_batch(kind, B, n, empty=0):
+    """Lengths that are drawn; so many of the sequences are empty."""
+    return lambda rng: batch(kind, [*rng.integers(1, n, size=B - empty), *[0] * empty], n, 5)(rng)
+
+
 META = "on the device meta, which has shapes and no numbers, "
 
 
@@ -201,6 +206,10 @@ def hearing(inputs, arrays):
 
 def left(lengths, n):
     return lambda rng: {"lengths": np.array(lengths), "n": n}
+
+
+def some_left(B, n):
+    return lambda rng: left(rng.integers(1, n, size=B).tolist(), n)(rng)
 
 
 def packed(shortest, longest, count, w):

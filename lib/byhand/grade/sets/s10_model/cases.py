@@ -57,6 +57,10 @@ def windows(L, n, width):
     return make
 
 
+def some_windows(rng):
+    return windows(int(rng.integers(2, 5)), int(rng.integers(10, 13)), 3)(rng)
+
+
 def open_pairs(L, n, share, itself=True):
     """Each block with other pairs open."""
 
@@ -290,7 +294,8 @@ def _write(inputs):
 
 
 def counted(call):
-    """What `call` returns, and the operations of its matrix products."""
+    """What `call` returns, and the operations of its matrix products, also of those that are written as a product of
+    numbers and a sum."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -303,6 +308,10 @@ def counted(call):
             result = function(*args, **(kwargs or {}))
             if (place := left.get(function.overloadpacket)) is not None:
                 spent += 2 * result.numel() * args[place].shape[-1]
+            elif isinstance(result, torch.Tensor):
+                sizes = [x.numel() for x in args if isinstance(x, torch.Tensor)]
+                spread = len(sizes) > 1 and result.numel() > max(sizes)  # each of the one with each of the other
+                spent += 2 * result.numel() * (spread or function.overloadpacket is aten.mul)
             return result
 
     with Count():

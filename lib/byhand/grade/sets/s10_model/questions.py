@@ -1,6 +1,6 @@
 """The questions of chapter 10."""
 
-from ...model import STORY, TORCH_ONLY, Case, Question
+from ...model import FORBIDDEN, STORY, TORCH_ONLY, Case, Question
 from . import cases, mutants, stubs
 
 QUESTIONS = (
@@ -92,6 +92,7 @@ QUESTIONS = (
             Case("other pairs", cases.open_pairs(3, 7, 0.12), "other pairs in each block", 1),
             Case("no row sees itself", cases.open_pairs(2, 6, 0.2, itself=False), "diagonals closed", 1),
             Case("another draw", cases.open_pairs(3, 8, 0.1), "again other pairs", guards="other pairs"),
+            Case("wider windows", cases.some_windows, "other sizes", guards="windows"),
         ),
         clauses=(
             ("masks (L, n, n)", "windows"),
@@ -228,6 +229,7 @@ QUESTIONS = (
             Case("GPT-2", cases.sizes(50257, 1024, 768, 3072, 12), "124 439 808, if you count right", 1),
             Case("drawn at random", cases.some_sizes, "any sizes", 1, ("a small one",)),
             Case("another", cases.some_sizes, "any other sizes", guards="a small one"),
+            Case("a small GPT-2", cases.some_sizes, "any other sizes", guards="GPT-2"),
         ),
         clauses=(
             ("an inner width $f$ that need not be $4d$", "a small one"),
@@ -326,7 +328,8 @@ QUESTIONS = (
         printed=False,
         torch=True,
         roots=True,
-        forbid=(*TORCH_ONLY, "TransformerDecoder", "MultiheadAttention", "TransformerDecoderLayer", "Transformer"),
+        forbid=(*TORCH_ONLY, "numpy", "tolist",  # whose products nobody counts
+                "TransformerDecoder", "MultiheadAttention", "TransformerDecoderLayer", "Transformer"),
         hints=(
             "A word that has been read never changes its key or its value: rows see only what is before them. So what "
             "has to be done for a new word, and what can be kept?",
@@ -349,6 +352,7 @@ QUESTIONS = (
             ("always that of the highest score", "short"),
             ("without a graph", "no graph"),
             ("each word is to be read once", "long"),
+            ("so NumPy is not allowed here, nor `tolist`", FORBIDDEN),
             ("a list of words, one or more", "one word given"),
         ),
         mutants=mutants.WRITING,
@@ -412,6 +416,7 @@ QUESTIONS = (
             Case("GPT-2", cases.lengths(50257, 768, 12, 1024), "1024 words of GPT-2", 1),
             Case("drawn at random", cases.some_lengths, "other sizes", 1, ("a small one",)),
             Case("another", cases.some_lengths, "still others", guards="a small one"),
+            Case("a small GPT-2", cases.some_lengths, "still others", guards="GPT-2"),
         ),
         clauses=(
             ("with every pass reading its t tokens anew", "a small one"),

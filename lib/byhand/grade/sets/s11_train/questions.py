@@ -163,6 +163,7 @@ QUESTIONS = (
             Case("ten steps", cases.betas(10, True), "t = 10", 1, ("first step",)),
             Case("a hundred", cases.betas(100), "t = 100, other betas", guards="ten steps", open=True),
             Case("a few", cases.betas(7), "t = 7, other betas", guards="ten steps"),
+            Case("another first step", cases.betas(1), "other betas", guards="first step"),
         ),
         mutants=mutants.BIASES,
         clauses=(
@@ -425,7 +426,7 @@ QUESTIONS = (
             Case("clipped", cases.moved(((4, 3), (3,), (3, 5)), 0.4), "a gradient that is too long", 2,
                  look=cases.UPDATED),
             Case("one graph", cases.moved(((4, 3), (3,), (3, 5)), 0.7, compiled=True),
-                 "compiled, and called three times", 2, look=("graphs", "waits")),
+                 "compiled, and called three times", 2, ("clipped",), look=("graphs", "waits")),
             Case("not clipped", cases.moved(((5, 2), (2,), (2, 3)), 2.5), "a gradient that is short enough",
                  guards="clipped", open=True, look=cases.UPDATED),
             Case("vectors first", cases.moved(((4,), (4, 6), (6,)), 0.5, 0.3), "a vector, a matrix and a vector",

@@ -307,6 +307,8 @@ QUESTIONS = (
             Case("short texts", cases.served(13, 4, 128, 12, 3, 32, 4, 6, 110, 70), "the window fills up on the way",
                  guards="reading", open=True),
             Case("drawn at random", cases.some_service, "another model", guards="as large"),
+            Case("another cache", cases.some_service, "another model", guards="cache", look=("cache",)),
+            Case("other readings", cases.some_service, "another model", guards="reading", look=("read",)),
         ),
         mutants=mutants.BILLS,
         clauses=(

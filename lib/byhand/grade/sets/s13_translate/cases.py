@@ -300,6 +300,12 @@ def long_enough(rng):
     return {"hypotheses": [words[:9]], "references": [[[*words[1:7], words[8], words[7]]]], "order": 3}
 
 
+def longer_or_shorter(rng):
+    """The same of another length, so that another share of the runs is right."""
+    words, n = rng.permutation(WORDS).tolist(), int(rng.choice([5, 6, 8]))
+    return {"hypotheses": [words[: n + 2]], "references": [[[*words[1:n], words[n + 1], words[n]]]], "order": 3}
+
+
 def no_run(rng):
     """Words that match, in runs of two at most."""
     words = rng.permutation(WORDS).tolist()

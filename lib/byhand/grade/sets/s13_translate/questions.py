@@ -255,6 +255,9 @@ QUESTIONS = (
             Case("another corpus", cases.corpus((8, 11), 3, ((3, 1), (4, 1, -3)), 0.4, 7),
                  "two sentences with several references",
                  guards="several sentences"),
+            Case("another reference", cases.corpus((12,), 4, ((3,),), 0.25, 9), "another length",
+                 guards="one reference"),
+            Case("another length", cases.longer_or_shorter, "other sizes", guards="long enough"),
         ),
         mutants=mutants.BLEUS,
         drive=cases.call_bleu,
@@ -296,6 +299,8 @@ QUESTIONS = (
             Case("the first word", cases.slip(10, 0), "the first of ten words", guards="replaced", open=True),
             Case("near the end", cases.slip(12, 10), "the last but one of twelve", guards="left out", open=True),
             Case("another", cases.some_slip, "another place", guards="said twice"),
+            Case("another word", cases.some_slip, "another place", guards="replaced", look=("replaced",)),
+            Case("another gap", cases.some_slip, "another place", guards="left out", look=("left_out",)),
         ),
         mutants=mutants.SLIPS,
         clauses=(
@@ -408,6 +413,8 @@ QUESTIONS = (
             Case("many", cases.many(5000, 4000, 5000, 8), "5,000 and 4,000 sentences", 1),
             Case("others", cases.near({"equal": 1, "replaced": 4, "added": 2, "left out": 3, "moved": 3, "far": 4,
                                        "first left out": 2}), "all of it", guards="one more or less"),
+            Case("others apart", cases.near({"moved": 3, "two replaced": 4, "exchanged": 2, "equal": 5, "replaced": 4}),
+                 "two changes, other numbers", guards="two apart"),
         ),
         mutants=mutants.LEAKS,
         clauses=(

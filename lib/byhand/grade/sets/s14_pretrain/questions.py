@@ -114,6 +114,8 @@ QUESTIONS = (
             Case("many documents", cases.corpus(2, 2, 3, 30, 5, 9, 4), "seven documents", guards="wrong labels",
                  open=True),
             Case("another corpus", cases.corpus(2, 15, 6, 5, 3), "five documents", guards="wrong labels"),
+            Case("other firsts", cases.corpus(2, 15, 6, 5, 3), "five documents", guards="what b tells",
+                 look=("by_first",)),
         ),
         mutants=mutants.GIVEN,
         clauses=(
@@ -231,6 +233,8 @@ QUESTIONS = (
             Case("other reports", cases.reports(*cases.GUILTY, "tie", "word of the test", "the beginning", "plain",
                                                 sizes=(16, 11, 13, 11, 7)), "other texts and sizes",
                  guards="ten reports"),
+            Case("not all innocent", cases.reports(*cases.GUILTY[:2], "plain", "best on both"),
+                 "two of four have a flaw", guards="nine innocents"),
         ),
         mutants=mutants.DETECTIVES,
         drive=cases.call_name,

@@ -18,6 +18,10 @@ def some_layer(rng):
             "bandwidth": 4e10}
 
 
+def one_token(rng):
+    return some_layer(rng) | {"tokens": 1}
+
+
 # 16.2
 
 
@@ -95,6 +99,10 @@ def model(layers, heads, groups, d_k, tokens, window, itemsize=2, budget=16 * 2*
 
 def some_model(rng):
     return model(int(rng.integers(8, 20)) * 2 + 1, 24, 8, 64, int(rng.integers(5000, 9000)), 1024, 4)(rng)
+
+
+def some_short_text(rng):
+    return some_model(rng) | {"tokens": int(rng.integers(300, 900))}
 
 
 # 16.6
@@ -252,10 +260,11 @@ def decoder(n, d, heads, groups, d_ff, layers, vocab, causal):
                         "vocab": vocab, "causal": causal}
 
 
-def some_decoder(causal):
+def some_decoder(causal, shared=True):
     def make(rng):
         groups = int(rng.integers(2, 4))
         heads = groups * int(rng.integers(2, 5))
+        groups = groups if shared else heads
         d = heads * int(rng.choice([8, 12, 20]))
         return decoder(int(rng.integers(300, 900)), d, heads, groups, 2 * d + int(rng.integers(1, d)),
                        int(rng.integers(4, 10)), int(rng.integers(2000, 9000)), causal)(rng)
