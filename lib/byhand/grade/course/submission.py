@@ -15,6 +15,7 @@ from ..forbid import names_in
 from .child import KEPT, made
 
 LARGEST, CODE = 5 << 20, 1 << 18  # bytes of a file, its pictures among them; letters of code: a tree is 1000 times that
+NONE = "no function of this set"  # a note: nothing is run of it, and it may be the wrong file
 MAGIC = re.compile(r"[ \t]*+(?:[%!?]|[\w.*]++\?\??[ \t\r]*+$)")  # a command of IPython, and no remark that asks
 
 
