@@ -12,12 +12,25 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import jsonschema
 import numpy as np
 import pytest
 from browser import accessibility, browser, faults, visitor
-from byhand.grade.course import collect, drawing, export, feedback, grading, hidden, picture, store
+from byhand.grade.course import (
+    collect,
+    drawing,
+    export,
+    feedback,
+    grading,
+    hidden,
+    incoming,
+    picture,
+    roster,
+    store,
+    whose,
+)
 from byhand.grade.examine import Report, examine
 from byhand.grade.headings import HEADINGS
 from byhand.grade.model import Case, Mutant, Question, make_inputs
@@ -27,7 +40,7 @@ from docutils.nodes import make_id
 from proofs import as_shipped
 from rewritten import rewritten
 
-REAL = {module.__name__.rsplit(".", 1)[1]: module for module in (collect, drawing, export, feedback, hidden, picture, store)}
+REAL = {module.__name__.rsplit(".", 1)[1]: module for module in (collect, drawing, export, feedback, hidden, incoming, picture, roster, store, whose)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -314,8 +327,18 @@ class Shelf:
         return [(r[0],) for r in self.rows]
 
 
+def collecting(m):
+    """`collect` with the modules of `m` beside it."""
+    return mock.patch.multiple(m.collect, incoming=m.incoming, whose=m.whose)
+
+
 def check_collect(m, tmp_path):
     """Names of platforms, lateness and order; a roster; links, bombs and what is no notebook."""
+    with collecting(m):
+        collected(m, tmp_path)
+
+
+def collected(m, tmp_path):
     link = zipfile.ZipInfo("evelink_9_99_x.ipynb")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(tmp_path / "in.zip", "w", zipfile.ZIP_DEFLATED) as file:
@@ -324,8 +347,8 @@ def check_collect(m, tmp_path):
             file.writestr(name, data)
         file.writestr(link, "/etc/passwd")
     (tmp_path / "roster.csv").write_text("\ufeffname,student\nAnn,1\nBen,2\n\"Case, Carl\",3\nDora,4\nEve,9\n,\n", encoding="utf-8")
-    names = m.collect.names_of(tmp_path / "roster.csv")
-    assert names == {"1": "Ann", "2": "Ben", "3": "Case, Carl", "4": "Dora", "9": "Eve"} and m.collect.roster_of(tmp_path / "roster.csv") == list(names)
+    names = m.roster.names_of(tmp_path / "roster.csv")
+    assert names == {"1": "Ann", "2": "Ben", "3": "Case, Carl", "4": "Dora", "9": "Eve"} and m.roster.roster_of(tmp_path / "roster.csv") == list(names)
     shelf = Shelf()
     found = m.collect.collect(shelf, tmp_path / "in.zip", list(names))
     assert [r[4] for r in shelf.rows if r[0] == "1"] == [b"old", b"new"]  # the last one received counts
@@ -349,17 +372,17 @@ def check_collect(m, tmp_path):
     for text in ("student\nann\nben\nann\n", "student\nAnn-1\nann 1\n"):
         (tmp_path / "two.csv").write_text(text)
         with pytest.raises(ValueError, match="give each student a name of their own"):
-            m.collect.names_of(tmp_path / "two.csv")
+            m.roster.names_of(tmp_path / "two.csv")
     (tmp_path / "excel.csv").write_bytes("student\nMüller\n".encode("latin-1"))
     with pytest.raises(ValueError, match="save it as"):
-        m.collect.names_of(tmp_path / "excel.csv")
+        m.roster.names_of(tmp_path / "excel.csv")
     (tmp_path / "none").mkdir()
     for name, says in (("nowhere", "there is no"), ("none", "has no notebook"), ("roster.csv", "unpack it first")):
         with pytest.raises(ValueError, match=says):
             m.collect.look(tmp_path / name)
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(ValueError, match="has no rows"):
-        m.collect.roster_of(tmp_path / "empty.csv")
+        m.roster.roster_of(tmp_path / "empty.csv")
     (tmp_path / "bad.zip").write_bytes(b"no zip")
     with pytest.raises(ValueError, match="is no zip file"):
         m.collect.collect(shelf, tmp_path / "bad.zip")
@@ -452,7 +475,7 @@ WRONG = [  # part, the check that must fail, and the edit
     ("drawing", "pictures", 'if p["differs"][i] and', 'if'),
     ("drawing", "pictures", 'place.append(i + start)', 'place.append(i)'),
     ("drawing", "pictures", 'return "#000" if light > 0.179', 'return "#000" if light > 0.5'),
-    ("collect", "collect", "if store.hand_in(student, sha) and", "if False and"),
+    ("collect", "collect", "if store.hand_in(student, file.sha) and", "if False and"),
     ("store", "store", "INSERT OR IGNORE INTO submission", "INSERT INTO submission"),
     ("store", "store", "SELECT max(id) FROM handed WHERE student", "SELECT min(id) FROM handed WHERE student"),
     ("store", "store", 'if last and last["sha256"] == sha256:', "if last:"),
@@ -478,26 +501,26 @@ WRONG = [  # part, the check that must fail, and the edit
     ("store", "store", '"revised", "overruled", "result"', '"revised", "result"'),
     ("store", "store", "FROM current c JOIN revised r", "FROM attempt c JOIN revised r"),
     ("store", "store", "if self.db.in_transaction:", "if True:"),
-    ("collect", "collect", "found.alike = [sorted(who) for", "found.alike = [] and [sorted(who) for"),
+    ("collect", "collect", "same.setdefault(file.sha, [])", "same.setdefault(student, [])"),
     ("collect", "collect", 'if read.status == "unreadable" else ""', 'if read.status != "unreadable" else ""'),
-    ("collect", "collect", "student or student in found:", "student:"),
-    ("collect", "collect", "plain.setdefault(_plain(student), student)", "plain.setdefault(student, student)"),
-    ("collect", "collect", "except (UnicodeDecodeError, csv.Error) as error:", "except csv.Error as error:"),
+    ("roster", "collect", "student or student in found:", "student:"),
+    ("roster", "collect", "known.setdefault(plain(student), student)", "known.setdefault(student, student)"),
+    ("roster", "collect", "except (UnicodeDecodeError, csv.Error) as error:", "except csv.Error as error:"),
     ("collect", "collect", "if not source.exists():", "if False:"),
-    ("collect", "collect", "    if not files:", "    if False:"),
-    ("collect", "collect", "key=lambda info: _order(info.filename)", "key=lambda info: info.filename"),
-    ("collect", "collect", 'return int(canvas["file"]) if canvas', 'return -int(canvas["file"]) if canvas'),
-    ("collect", "collect", "(?P<late>LATE_)?", "(?P<late>late_)?"),
-    ("collect", "collect", "if stat.S_ISLNK(info.external_attr >> 16):", "if False:"),
-    ("collect", "collect", 'return file.read(LARGEST + 1)', 'return file.read()'),
-    ("collect", "collect", 'or "__MACOSX" in info.filename', ""),
-    ("collect", "collect", "not in SUFFIXES or", "in () or"),
-    ("collect", "collect", "found.strangers.append(student)\n                continue", "found.strangers.append(student)"),
+    ("collect", "collect", "if not files and not left.refused:", "if False:"),
+    ("collect", "collect", "key=lambda x: (x[1].number, x[0].name)", "key=lambda x: x[0].name"),
+    ("whose", "collect", 'int(canvas["file"]))', '-int(canvas["file"]))'),
+    ("whose", "collect", "(?P<late>LATE_)?", "(?P<late>late_)?"),
+    ("incoming", "collect", "if stat.S_ISLNK(info.external_attr >> 16):", "if False:"),
+    ("incoming", "collect", 'return file.read(LARGEST + 1)', 'return file.read()'),
+    ("incoming", "collect", 'SYSTEM = ("__MACOSX", ', 'SYSTEM = ('),
+    ("incoming", "collect", "if suffix_of(last) not in SUFFIXES:", "if suffix_of(last) in ():"),
+    ("collect", "collect", "            elif not student:\n", "            elif not student and found.strangers.append(owner.student):\n"),
     ("collect", "collect", "found.missing = [name for name in roster if name not in there]", "found.missing = []"),
-    ("collect", "collect", 'encoding="utf-8-sig"', 'encoding="utf-8"'),
-    ("collect", "collect", "if moodle := MOODLE.match(name):", "if False:"),
-    ("collect", "collect", "hashlib.sha256(data)", "hashlib.sha256(name.encode())"),
-    ("collect", "collect", "except zipfile.BadZipFile:", "except KeyError:"),
+    ("roster", "collect", '.decode("utf-8-sig")', '.decode("utf-8")'),
+    ("whose", "collect", "if moodle := MOODLE.fullmatch(step):", "if False:"),
+    ("collect", "collect", "hashlib.sha256(data)", "hashlib.sha256(file.name.encode())"),
+    ("incoming", "collect", "except (zipfile.BadZipFile, ", "except (KeyError, "),
     ("export", "export", 'return "" if x is None else f"{x:g}"', 'return f"{x or 0:g}"'),
     ("export", "export", 'return "" if x is None else f"{x:g}"', 'return f"{x:g}" if x else ""'),
     ("export", "export", '" ".join(inert(text).split())', "text"),

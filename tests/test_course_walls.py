@@ -26,6 +26,7 @@ from byhand.grade.course import (
     crossing,
     export,
     grading,
+    incoming,
     inert,
     isolation,
     sandbox,
@@ -33,6 +34,7 @@ from byhand.grade.course import (
     store,
     submission,
     terminal,
+    whose,
 )
 from byhand.grade.limits import TimeUp, time_limit
 from byhand.grade.model import make_inputs
@@ -42,9 +44,9 @@ from dies import fatal
 from hostile import ATTACKS, HEAD, KEY, A, B, C, body, graded_of, notebook
 from proofs import as_shipped
 from rewritten import rewritten
-from test_course_parts import Shelf
+from test_course_parts import Shelf, collecting
 
-PARTS = (batch, child, collect, crossing, export, grading, inert, judge, sandbox, shapes, similar, store, submission, terminal)
+PARTS = (batch, child, collect, crossing, export, grading, incoming, inert, judge, sandbox, shapes, similar, store, submission, terminal, whose)
 REAL = {module.__name__.rsplit(".", 1)[1]: module for module in PARTS}
 NAMED = questions_of("04")[1]  # one output, public and hidden cases
 
@@ -201,6 +203,11 @@ def check_any_error(m, tmp_path):
 
 def check_collect(m, tmp_path):
     """A name or a file of one harms no other: not one that is damaged, that nothing can show, that is another's in a platform's form, or that has a number of 5000 digits."""
+    with collecting(m):
+        collected(m, tmp_path)
+
+
+def collected(m, tmp_path):
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
         for name in ("annx_1_1_lab.py", "evex_2_2_lab.py", "benx_3_" + "9" * 5000 + "_lab.py", "zoex_4_4_\x1b[2J.py"):
@@ -354,13 +361,12 @@ WRONG = [  # part, the check that must fail, and the edit
     ("batch", "any_error", "return status, inert(note),", "return status, note,"),
     ("batch", "any_error", '{error}"[:1000]', '{error}"'),
     ("collect", "collect", "except Exception as error:  # BadZip", "except zipfile.BadZipFile as error:  # BadZip"),
-    ("collect", "collect", "(?P<file>\\d{1,18})_", "(?P<file>\\d+)_"),
-    ("collect", "collect", "if fine := inert(name) == name and", "if fine := True and"),
-    ("collect", "collect", ' and not set(name) & set("\\n\\t")', ""),
-    ("collect", "collect", "{ascii(name)}: a name", "{name}: a name"),
-    ("collect", "collect", "if alone and (canvas", "if (canvas"),
-    ("collect", "collect", 'alone or "/" not in name', '"/" not in name'),
-    ("collect", "collect", "|[^/]+?_(?P<flat>", "|[^/]+_(?P<flat>"),
+    ("whose", "collect", "(?P<file>\\d{1,18})_", "(?P<file>\\d+)_"),
+    ("incoming", "collect", "return inert(name) == name and", "return True and"),
+    ("incoming", "collect", ' and not set(name) & set("\\n\\t")', ""),
+    ("incoming", "collect", "{ascii(name)}: a name", "{name}: a name"),
+    ("whose", "collect", "step = steps[min(depth, len(steps) - 1)]", "step, depth = steps[-1], 99"),
+    ("whose", "collect", 'r"[^/]+?_(?P<id>', 'r"[^/]+_(?P<id>'),
     ("export", "fields", "(^|;)", "(^)"),
     ("export", "fields", "(?=\\s*[-=", "(?=[-="),
     ("export", "fields", "inert(text)", "text"),

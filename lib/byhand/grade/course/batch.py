@@ -17,13 +17,13 @@ from tqdm import tqdm
 
 from byhand.io.files import write_whole
 
-from ..sets import SETS
+from ..sets import SETS, questions_of
 from . import doctor, isolation
 from .grading import Graded, grade
 from .inert import inert
 from .modules import revision
 from .sandbox import SandboxError
-from .submission import read
+from .submission import NONE, read
 
 
 def course_key(folder: str | Path) -> bytes:
@@ -56,7 +56,8 @@ def one(path: str, set_id: str, key: bytes, patience: float = 1.0, way: str = "s
         if submission.status == "unreadable":
             return came("unreadable", submission.notes[0])
         graded = grade(submission, set_id, key, isolation.WAYS[way], patience)
-        return came("graded", "\n".join(submission.notes), graded)
+        none = [] if submission.functions.keys() & {q.name for q in questions_of(set_id)} else [NONE]
+        return came("graded", "\n".join([*none, *submission.notes]), graded)
     except SandboxError:
         raise
     except Exception as error:  # of this machine, or of the grader: whatever it is, the rest of the class goes on

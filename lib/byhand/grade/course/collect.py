@@ -1,21 +1,18 @@
 """What was handed in, from a folder, a zip of a platform, or single files: copied by content, never unpacked."""
 
-import csv
 import hashlib
-import re
-import stat
-import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from .inert import inert
-from .submission import LARGEST, parsed
+from . import incoming, whose
+from .incoming import SUFFIXES, suffix_of
+from .roster import names_of, plain, roster_of
+from .submission import parsed
 
-MOODLE = re.compile(  # Moodle: Ann Example_1234_assignsub…, a folder, or before the name that a student has given
-    r"^(?:[^/]+_(?P<id>\d+)_assignsubmission_file_?/|[^/]+?_(?P<flat>\d+)_assignsubmission_file_?(?=[^/]+$))")
-CANVAS = re.compile(  # Canvas: exampleann_1234_5678_lab.ipynb
-    r"^(?P<name>[a-z0-9-]+?)_(?P<late>LATE_)?(?P<id>\d+)_(?P<file>\d{1,18})_")
-SUFFIXES = (".ipynb", ".py")
+__all__ = ["Collected", "collect", "look", "names_of", "roster_of"]
+FEW = 10  # lines of one kind
 
 
 @dataclass
@@ -27,155 +24,117 @@ class Collected:
     missing: list[str] = field(default_factory=list)  # on the roster, nothing handed in
     late: list[str] = field(default_factory=list)  # the platform says so
     unreadable: list[str] = field(default_factory=list)  # student: why; of the file that counts
+    without: list[str] = field(default_factory=list)  # student: file; it counts, and answers no question of the set
     alike: list[list[str]] = field(default_factory=list)  # students whose files are the same, to the byte
+    near: list[list[str]] = field(default_factory=list)  # students whose names differ by case, spaces or signs alone
     several: dict[str, list[str]] = field(default_factory=dict)  # files of a student, the last of which counts
+    passed: dict[str, list[str]] = field(default_factory=dict)  # by the reason, files that are no submissions
 
 
-def roster_of(path: str | Path | None) -> list[str]:
-    """The column `student` (or `id`, or the first) of a CSV file."""
-    return list(names_of(path))
+class Taken(NamedTuple):
+    """A file of a student, as far as the choice of the one that counts needs it."""
+
+    name: str
+    sha: str
+    when: tuple[int, ...]
+    number: int  # as Canvas counts
+    answers: bool  # does it define a function of the set?
+    why: str  # it cannot be read
 
 
-def names_of(path: str | Path | None) -> dict[str, str]:
-    """The students of a roster; what they are called, where it has a column `name`."""
-    if path is None:
-        return {}
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"collect: {path} is no CSV file in UTF-8 ({error}); save it as \"CSV UTF-8\"") from None
-    if not rows:
-        raise ValueError(f"collect: {path} has no rows, expected a header and a student a line")
-    column = next((name for name in ("student", "id") if name in rows[0]), next(iter(rows[0])))
-    found, plain = {}, {}
-    for row in rows:
-        if student := (row[column] or "").strip():
-            if (other := plain.setdefault(_plain(student), student)) != student or student in found:
-                raise ValueError(f"collect: {path} has {other!r} and {student!r}, whom the names of files would not "
-                                 f"tell apart; give each student a name of their own in the column {column}")
-            found[student] = (row.get("name") or "").strip()
-    return found
-
-
-def look(source: str | Path) -> int:
-    """How many files there are to be taken. Raises ValueError where there are none."""
+def look(source: str | Path, roster=(), given: str = "") -> int:
+    """How many files there are to be taken. Raises ValueError where there are none, and where they do not say whose
+    they are."""
     source = Path(source)
     if not source.exists():
         raise ValueError(f"collect: there is no {source}; name the folder, the zip or the file that students handed in")
-    if source.is_file() and source.suffix not in (".zip", *SUFFIXES):
+    if not source.is_dir() and (suffix_of(source.name) not in (".zip", *SUFFIXES) or not source.is_file()):
         raise ValueError(f"collect: {source} is no folder, no .zip, no notebook (.ipynb) and no .py; unpack it first")
-    found = Collected()
-    files = sum(1 for _ in (_of_zip if source.suffix == ".zip" else _of_folder)(source, found)) + len(found.refused)
-    if not files:
-        raise ValueError(f"collect: {source} has no notebook (.ipynb) and no Python file (.py); is it the right one? "
-                         "A zip inside a zip must be unpacked first")
-    return files
+    with incoming.opened(source) as (files, left):
+        whose.owners([file.name for file in files], roster, given)
+        if not files and not left.refused:
+            raise ValueError("\n".join([
+                f"collect: {source} has no notebook (.ipynb) and no Python file (.py); is it the right one? "
+                "A zip inside a zip must be unpacked first", *lines_of(left.passed)]))
+        return len(files) + len(left.refused)
 
 
-def collect(store, source: str | Path, roster=()) -> Collected:
+def lines_of(passed: dict[str, list[str]]) -> list[str]:
+    """What was passed over, as lines; of many with one reason the first ones."""
+    return [line for why, names in passed.items() for line in (
+        *(f"  passed over: {name}: {why}" for name in names[:FEW]),
+        *([f"  passed over: {len(names) - FEW} more: {why}"] if len(names) > FEW else []))]
+
+
+def collect(store, source: str | Path, roster=(), functions: Iterable[str] = (), given: str = "") -> Collected:
     """Take all notebooks of a folder or a zip into the store. A student's name is found in the file's name, as Moodle
     and Canvas write it, or is the file's or its folder's name. Links are not followed, and large files are left out.
+
+    Of several files of a student one counts (`_order`); `functions` are the names that the questions of the set ask
+    for, `given` what its notebook is called.
     """
-    found, source = Collected(), Path(source)
-    names = {_plain(name): name for name in roster}
-    last, unreadable, files = {}, {}, _of_zip if source.suffix == ".zip" else _of_folder
-    alone = len({name.rpartition("/")[0] for name, _ in files(source, Collected())}) == 1
-    for name, data in files(source, found):
-        student = _student(name, alone or "/" not in name)
-        if names:
-            if _plain(student) not in names:
-                found.strangers.append(student)
+    found, names, taken, functions = Collected(), {plain(name): name for name in roster}, {}, set(functions)
+    with incoming.opened(source) as (files, left):
+        listed = [file.name for file in files]
+        together = zip(files, whose.owners(listed, roster, given), strict=True)
+        for file, owner in sorted(together, key=lambda x: (x[1].number, x[0].name)):
+            try:
+                data = file.read()
+            except Exception as error:  # BadZipFile, RuntimeError, zlib.error, …: one that is damaged, of a class
+                left.refused.append(f"{file.name}: {getattr(error, 'strerror', None) or error}")
                 continue
-            student = names[_plain(student)]
-        if (canvas := CANVAS.match(name.rsplit("/", 1)[-1])) and canvas["late"]:
-            found.late.append(student)
-        found.several.setdefault(student, []).append(name)
-        last[student] = hashlib.sha256(data).hexdigest()
-        read = parsed(data, Path(name).suffix)
-        unreadable[student] = read.notes[0] if read.status == "unreadable" else ""
-        new = store.receive(student, name, last[student], Path(name).suffix, data, counts=False)
-        (found.kept if new else found.known).append(student)
-    for student, sha in last.items():
-        if store.hand_in(student, sha) and student not in found.kept:  # one that came before, again
-            found.known.remove(student)
-            found.kept.append(student)
-    found.unreadable = [f"{student}: {why}" for student, why in unreadable.items() if why]
-    same = {sha: [student for student in last if last[student] == sha] for sha in last.values()}
-    found.alike = [sorted(who) for who in same.values() if len(who) > 1]
+            read = parsed(data, file.suffix)
+            answers = bool(functions & read.functions.keys())
+            student = names.get(plain(owner.student), "") if names else owner.student
+            if functions and not answers and not (names and student) and whose.beside(listed, file.name):
+                left.passes("it lies beside the students' folders, and has no function of this set", file.name)
+            elif not owner.student:
+                left.refused.append(f"{file.name}: its name names nobody; name it after its student")
+            elif not student:
+                found.strangers += [owner.student] if owner.student not in found.strangers else []
+            else:
+                found.late += [student] if owner.late else []
+                sha = hashlib.sha256(data).hexdigest()
+                why = read.notes[0] if read.status == "unreadable" else ""
+                taken.setdefault(student, []).append(Taken(file.name, sha, file.when, owner.number, answers, why))
+                new = store.receive(student, file.name, sha, file.suffix, data, counts=False)
+                (found.kept if new else found.known).append(student)
+    found.refused, found.passed = left.refused, left.passed
+    _settle(store, found, {student: _order(files) for student, files in taken.items()}, functions)
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
-    found.several = {student: files for student, files in found.several.items() if len(files) > 1}
     found.missing = [name for name in roster if name not in there]
     return found
 
 
-def _order(name: str) -> tuple[int, str]:
-    """Canvas numbers files as they come in; elsewhere names are all there is."""
-    canvas = CANVAS.match(name.rsplit("/", 1)[-1])
-    return int(canvas["file"]) if canvas else 0, name
+def _order(files: list[Taken]) -> list[Taken]:
+    """The one that counts is last: before all, one that defines a function of the set; then a notebook; then the
+    newest, as Canvas numbers them, as copies of one file are numbered, and as the files are dated."""
+    newest = {}
+    for file in files:
+        base = whose.base_of(file.name)[0]
+        newest[base] = max(newest.get(base, file.when), file.when)
+
+    def key(file):
+        base, copy = whose.base_of(file.name)
+        return (file.answers, suffix_of(file.name) == ".ipynb", file.number, newest[base], base, copy, file.when,
+                file.name)
+
+    return sorted(files, key=key)
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
-def _student(name: str, alone: bool) -> str:
-    """Whose file this is. Where there are several folders, one is a student's: a name as Canvas gives it, in there, is
-    one that this student has given."""
-    if moodle := MOODLE.match(name):
-        return moodle["id"] or moodle["flat"]
-    last = name.rsplit("/", 1)[-1]
-    if alone and (canvas := CANVAS.match(last)):
-        return canvas["id"]
-    return name.split("/")[-2] if "/" in name else Path(last).stem
-
-
-def _of_folder(source, found):
-    paths = [source] if source.is_file() else sorted(source.rglob("*"), key=lambda p: _order(str(p)))
-    for path in paths:
-        name = path.name if path == source else path.relative_to(source).as_posix()
-        if path.is_symlink():
-            found.refused.append(f"{name}: a link")
-        elif path.is_file() and path.suffix in SUFFIXES and ".ipynb_checkpoints" not in path.parts:
-            if _named(name, found):
-                try:
-                    data = _read(path.open("rb"))
-                except OSError as error:
-                    found.refused.append(f"{name}: {error.strerror}")
-                else:
-                    yield name, data
-
-
-def _of_zip(source, found):
-    try:
-        archive = zipfile.ZipFile(source)
-    except zipfile.BadZipFile:
-        raise ValueError(f"collect: {source} is no zip file") from None
-    with archive:
-        for info in sorted(archive.infolist(), key=lambda info: _order(info.filename)):
-            if info.is_dir() or Path(info.filename).suffix not in SUFFIXES or "__MACOSX" in info.filename:
-                continue
-            if stat.S_ISLNK(info.external_attr >> 16):
-                found.refused.append(f"{info.filename}: a link")
-                continue
-            if _named(info.filename, found):
-                try:
-                    data = _read(archive.open(info))
-                except Exception as error:  # BadZipFile, RuntimeError, zlib.error, …: one that is damaged, of a class
-                    found.refused.append(f"{info.filename}: {error}")
-                else:
-                    yield info.filename, data
-
-
-def _read(file) -> bytes:
-    """No more is unpacked than may be read."""
-    with file:
-        return file.read(LARGEST + 1)
-
-
-def _named(name, found) -> bool:
-    """Has it a name that can be written down in one line?  If not, it is refused."""
-    if fine := inert(name) == name and not set(name) & set("\n\t"):
-        return fine
-    found.refused.append(f"{ascii(name)}: a name with letters that no page can show; name the file anew")
-    return False
+def _settle(store, found, taken: dict[str, list[Taken]], functions) -> None:
+    """Of each student the last file counts from now on; what is odd about it is noted."""
+    last = {student: files[-1] for student, files in taken.items()}
+    for student, file in last.items():
+        if store.hand_in(student, file.sha) and student not in found.kept:  # one that came before, again
+            found.known.remove(student)
+            found.kept.append(student)
+    found.unreadable = [f"{student}: {file.why}" for student, file in last.items() if file.why]
+    found.without = [f"{student}: {file.name}" for student, file in last.items()
+                     if functions and not file.answers and not file.why]
+    same, near = {}, {}
+    for student, file in sorted(last.items()):
+        same.setdefault(file.sha, []).append(student)
+        near.setdefault(plain(student), []).append(student)
+    found.alike, found.near = ([who for who in groups.values() if len(who) > 1] for groups in (same, near))
+    found.several = {student: [file.name for file in files] for student, files in taken.items() if len(files) > 1}

@@ -5,10 +5,12 @@ import tempfile
 
 from byhand.io.files import write_whole
 
-from ..sets import questions_of
+from ..sets import notebook_of, questions_of
 from . import batch, doctor
-from .collect import collect, look, names_of
+from .collect import collect, lines_of, look
+from .roster import names_of
 from .store import Store
+from .submission import NONE
 from .terminal import GOOD, UNSETTLED, USAGE, WRONG, gradebook, say, set_of, shown
 
 ADVICE = {
@@ -43,18 +45,22 @@ def run_doctor(a) -> int:
 
 def run_collect(a) -> int:
     roster = names_of(a.roster)  # before a gradebook is made, and never half a class
-    there = look(a.source)
+    given, functions = notebook_of(a.set).partition("_")[0], [q.name for q in questions_of(a.set)]
+    there = look(a.source, list(roster), given)
     with Store(a.store / a.set) as store:
-        found = collect(store, a.source, list(roster))
+        found = collect(store, a.source, list(roster), functions, given)
     if a.roster:
         write_whole(a.store / a.set / "roster.csv", a.roster.read_bytes())
     say(f"{len(found.kept)} new, {len(found.known)} known, {len(found.missing)} missing, "
         f"{len(found.strangers)} not on the roster, {len(found.refused)} refused")
     for name, listed in (("missing", found.missing), ("not on the roster", found.strangers),
-                         ("refused", found.refused), ("unreadable", found.unreadable), ("late", found.late)):
+                         ("refused", found.refused), ("unreadable", found.unreadable),
+                         (NONE, found.without), ("late", found.late)):
         say(*(f"  {name}: {x}" for x in listed))
-    say(*(f"  {len(files)} files: {student}; the last counts, {files[-1]}" for student, files in found.several.items()))
-    say(*(f"  the same file: {', '.join(who)}" for who in found.alike))
+    say(*lines_of(found.passed))
+    say(*(f"  {len(files)} files: {student}; one counts, {files[-1]}" for student, files in found.several.items()))
+    say(*(f"  the same file: {', '.join(who)}" for who in found.alike),
+        *(f"  nearly one name: {', '.join(who)}; one student, or two?" for who in found.near))
     if found.several and not a.roster:
         say("If two people have one name, name their files apart and collect into a new --store.")
     if not found.kept and not found.known:

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 
 from .store import earned
+from .submission import NONE
 
 FEW = 8  # graded students: with fewer a correlation says nothing
 
@@ -27,6 +28,8 @@ def lines(rows, points, questions, seconds=(), lent=(), moved=(), revisions=()) 
         said += ["", f"seconds a submission: median {np.median([s for _, s in seconds]):.1f}, the slowest "
                      + ", ".join(f"{student} {s:.1f}" for student, s in slow)]
     said += [f"{student} {question} counts with a right {' and '.join(names)}" for student, question, names in lent]
+    said += [f"look again: {row.student} has {NONE} in the file that counts" for row in rows
+             if row.status == "graded" and NONE in row.note.splitlines()]
     if len(revisions) > 1:
         said += [f"look again: {' and '.join(str(n) for n in revisions.values())} submissions were graded by different "
                  "states of the course; byhand-grade regrade brings all to one"]

@@ -16,6 +16,7 @@ from .names import DEFINED, IMPORTS, looked_up
 from .statements import Statement, Statements, leaves
 
 LARGEST, CODE = 5 << 20, 1 << 18  # bytes of a file, its pictures among them; letters of code: a tree is 1000 times that
+NONE = "no function of this set"  # a note: nothing is run of it, and it may be the wrong file
 SHORT, PATIENCE = 1 << 14, 10.0  # letters that are read in no time, whatever they are; seconds for all others
 TRIED = """
 import ast, json, sys

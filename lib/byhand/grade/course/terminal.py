@@ -5,8 +5,8 @@ import shutil
 import sqlite3
 
 from ..sets import SETS, questions_of
-from .collect import names_of
 from .inert import inert
+from .roster import names_of
 from .store import Store
 
 GOOD, WRONG, UNSETTLED, USAGE, STOPPED = 0, 1, 2, 64, 130  # exit codes
