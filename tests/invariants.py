@@ -51,6 +51,17 @@ def normal(*shape):
 # Modules of torch
 
 
+class Compiled(torch.nn.Module):
+    """What torch.compile makes, as far as names go: a module whose state_dict says _orig_mod in every name."""
+
+    def __init__(self, net):
+        super().__init__()
+        self._orig_mod = net
+
+    def forward(self, *inputs):
+        return self._orig_mod(*inputs)
+
+
 def every_part_counts(net, run):
     """Each part of a module runs as a module, so that hooks are called and a part put in its place is used."""
     parts = {name: part for name, part in net.named_modules() if name and not isinstance(part, torch.nn.ModuleList)}
