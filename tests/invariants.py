@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from byhand import tree
 from hypothesis import Phase, given, settings
+from torch.nn.utils import parametrize, prune
 from twins import cases_of, differentiable, pair
 
 
@@ -45,6 +46,61 @@ def rng():
 
 def normal(*shape):
     return np.random.default_rng(len(shape) + sum(shape)).normal(size=shape)
+
+
+# Modules of torch
+
+
+class Compiled(torch.nn.Module):
+    """What torch.compile makes, as far as names go: a module whose state_dict says _orig_mod in every name."""
+
+    def __init__(self, net):
+        super().__init__()
+        self._orig_mod = net
+
+    def forward(self, *inputs):
+        return self._orig_mod(*inputs)
+
+
+def every_part_counts(net, run):
+    """Each part of a module runs as a module, so that hooks are called and a part put in its place is used."""
+    parts = {name: part for name, part in net.named_modules() if name and not isinstance(part, torch.nn.ModuleList)}
+    before = run(net).detach()
+    for name, part in parts.items():
+        hook = part.register_forward_hook(lambda part, args, out: out + torch.linspace(0, 1, out.shape[-1]).to(out))
+        changed = not torch.equal(run(net).detach(), before)
+        hook.remove()
+        assert changed, f"{name} can be hooked, and nothing changes"
+
+
+class Halved(torch.nn.Module):
+    def forward(self, x):
+        return x / 2
+
+
+def parameters_may_be_dressed(make, run, names=None):
+    """Parametrised, pruned, a buffer, tied to another or beside a new one: the output is that of the same numbers."""
+    for name, x in ((name, x) for name, x in make().named_parameters() if names is None or name in names):
+        plain, parametrised, pruned, frozen, more = (make() for _ in range(5))
+        for net in (parametrised, pruned, frozen, more):
+            net.load_state_dict(plain.state_dict())
+        parametrize.register_parametrization(parametrised, name, Halved())
+        prune.random_unstructured(pruned, name, 0.0)
+        del frozen._parameters[name]
+        frozen.register_buffer(name, getattr(plain, name).detach().clone())
+        more.gate = torch.nn.Parameter(torch.ones(3))
+        expected = run(plain).detach()
+        for dressed, net in (("pruned", pruned), ("a buffer", frozen), ("with another", more)):
+            near(run(net).detach(), expected, f"{name} {dressed} and plain")
+        with torch.no_grad():
+            getattr(plain, name).mul_(0.5)
+        near(run(parametrised).detach(), run(plain).detach(), f"{name} parametrised and plain")
+        for other, y in make().named_parameters():
+            if "." not in other and other < name and x.shape == y.shape:
+                tied = make()
+                setattr(tied, name, getattr(tied, other))
+                plain.load_state_dict(tied.state_dict())
+                near(run(tied).detach(), run(plain).detach(), f"{name} tied to {other}, and equal to it")
 
 
 # Every differentiable function of a NumPy module

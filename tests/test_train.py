@@ -149,9 +149,9 @@ SLOW = {  # a check → wrong modules that it must catch
         ("clipped before the division by the tokens", "norm = whole(nn.utils.get_total_norm(grads)) * scale", "norm = nn.utils.get_total_norm(grads)"),
     ],
     compiled_is_the_same: [
-        ("never compiled", "torch.compile(module) if compile else module", "module"),
+        ("never compiled", "torch.compile(module) if compile else given", "given"),
         ("evaluated without it", "lambda: evaluate(runner)", "lambda: evaluate(module)"),
-        ("the compiled module's names in the checkpoint", "tree.from_torch(dict(module.named_parameters()))", "tree.from_torch(dict(torch.compile(module).named_parameters()))"),
+        ("the compiled module's names in the checkpoint", "tree.from_torch(kept(module))", "tree.from_torch(kept(torch.compile(module)))"),
     ],
     main_learns_a_text: [
         ("targets not shifted", "rows[:, 1:]), rows", "rows[:, :-1]), rows"),

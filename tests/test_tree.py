@@ -58,7 +58,7 @@ def flat_and_back(module, folder):
 
 
 def paths_that_clash_are_refused(module, folder):
-    for flat in ({"a": 1, "a.b": 2}, {"a.b": 2, "a": 1}):
+    for flat in ({"a": 1, "a.b": 2}, {"a.b": 2, "a": 1}, {1: 1}, {"a..b": 1}, {"": 1}):
         with pytest.raises(ValueError, match="unflatten"):
             module.unflatten(flat)
 
@@ -69,8 +69,12 @@ def mapping_keeps_the_names(module, folder):
              "E": 2 * np.arange(4)})
     same(module.map_tree(np.add, a, b), module.map_tree(lambda x: 3 * x, a))
     same(a, example())
-    with pytest.raises(ValueError, match="map_tree"):
-        module.map_tree(np.add, {"a": 1, "b": 2}, {"a": 1})
+    for one, other, says in (({"a": 1, "b": 2}, {"a": 1}, "another tree has a, expected a, b"), ({}, {"a": 1}, "has a, expected no names"),
+                             ({"a": {}}, {"a": 1}, "has int, expected no names"), ({"a": 1}, {"a": {"b": 1}}, "has a subtree at a, expected a leaf")):
+        with pytest.raises(ValueError, match=f"map_tree: .*{says}"):
+            module.map_tree(np.add, one, other)
+    with pytest.raises(TypeError, match="map_tree: tree is list, expected a dict"):
+        module.map_tree(np.add, [1], {"a": 1})
 
 
 def torch_and_back(module, folder):
@@ -382,12 +386,19 @@ def reads_modules(module):
     assert params["0"]["weight"].data_ptr() == net[0].weight.data_ptr() and module.of_module(params) is params
     compiled = torch.nn.Module()
     compiled._orig_mod = net  # what torch.compile makes, whose state_dict says _orig_mod in every name
-    assert module.of_module(compiled).keys() == params.keys()
+    assert module.of_module(compiled).keys() == module.from_torch(compiled).keys() == params.keys()
+    half = module.from_torch(torch.nn.Linear(2, 3).bfloat16())
+    assert half["weight"].dtype == np.float32 and half["weight"].shape == (3, 2)
+    for kind in (torch.bfloat16, torch.float8_e4m3fn, torch.float16, torch.int8, torch.bool):
+        x = torch.tensor([0.0, 1.0, -2.5, 0.125]).to(kind)
+        found = module.from_torch({"x": x})["x"]
+        assert np.array_equal(found, x.float().numpy()) and found.dtype == {torch.float16: np.float16, torch.int8: np.int8, torch.bool: bool}.get(kind, np.float32)
 
 
 def test_modules_are_read_as_trees():
     reads_modules(tree)
-    for old, new in (('getattr(source, "_orig_mod", source).state_dict()', "source.state_dict()"),
-                     ("        return source\n    return unflatten(getattr", "        return dict(source)\n    return unflatten(getattr")):
-        with pytest.raises(AssertionError):
+    for old, new in (("unwrapped(source).state_dict()", "source.state_dict()"), ("    source = unwrapped(source)\n", ""),
+                     ("(x if known else x.float())", "x"), ("torch.float32, torch.float16)", "torch.float32)"),
+                     ("        return source\n    return unflatten(unwrapped", "        return dict(source)\n    return unflatten(unwrapped")):
+        with pytest.raises((AssertionError, TypeError)):
             reads_modules(build("tree", old, new))

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def flatten(tree: dict, prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": x}} → {"a.b": x}, in the order of the tree."""
+    """{"a": {"b": x}} → {"a.b": x}, in the order of the tree; a subtree of nothing has no path and is left out."""
     if not isinstance(tree, dict):
         raise TypeError(f"flatten: tree is {type(tree).__name__}, expected a dict")
     flat = {}
@@ -28,6 +28,8 @@ def unflatten(flat: dict[str, Any]) -> dict:
     """{"a.b": x} → {"a": {"b": x}}: the inverse of `flatten`."""
     tree: dict = {}
     for path, value in flat.items():
+        if not isinstance(path, str) or not all(path.split(".")):
+            raise ValueError(f"unflatten: path is {path!r}, expected names with dots between them")
         *parents, name = path.split(".")
         node = tree
         for parent in parents:
@@ -42,12 +44,17 @@ def unflatten(flat: dict[str, Any]) -> dict:
 
 def map_tree(f: Callable, tree: dict, *others: dict) -> dict:
     """f applied leaf by leaf to one tree, or to several trees of the same structure."""
+    if not isinstance(tree, dict):
+        raise TypeError(f"map_tree: tree is {type(tree).__name__}, expected a dict")
+    for other in others:
+        if not isinstance(other, dict) or other.keys() != tree.keys():
+            names = ", ".join(map(str, other)) or "no names" if isinstance(other, dict) else type(other).__name__
+            raise ValueError(f"map_tree: another tree has {names}, expected {', '.join(map(str, tree)) or 'no names'}")
     result = {}
     for key, value in tree.items():
         for other in others:
-            if not isinstance(other, dict) or other.keys() != tree.keys():
-                names = ", ".join(other) if isinstance(other, dict) else type(other).__name__
-                raise ValueError(f"map_tree: another tree has {names}, expected {', '.join(tree)}")
+            if isinstance(other[key], dict) and not isinstance(value, dict):
+                raise ValueError(f"map_tree: another tree has a subtree at {key}, expected a leaf")
         rest = [other[key] for other in others]
         result[key] = map_tree(f, value, *rest) if isinstance(value, dict) else f(value, *rest)
     return result
@@ -60,18 +67,33 @@ def to_torch(tree: dict, device=None, dtype=None) -> dict:
     return map_tree(lambda x: torch.tensor(np.asarray(x), device=device, dtype=dtype), tree)
 
 
+def unwrapped(module):
+    """The module that torch.compile was given, whose names its parameters have; any other as it is."""
+    return getattr(module, "_orig_mod", module)
+
+
 def of_module(source) -> dict:
     """The tree of a torch module, compiled or not, its tensors not copied; a tree stays what it is."""
     if isinstance(source, dict):
         return source
-    return unflatten(getattr(source, "_orig_mod", source).state_dict())
+    return unflatten(unwrapped(source).state_dict())
 
 
 def from_torch(source) -> dict:
     """The tree of NumPy arrays held by a module, a state_dict or a tree of tensors; copies, on the CPU.
 
-    A tensor that is cut over processes is brought together: all of them must ask for it.
+    A dtype that NumPy lacks, such as bfloat16, becomes float32, which holds each of its numbers. A tensor that is cut
+    over processes is brought together: all of them must ask for it.
     """
+    source = unwrapped(source)
     flat = source.state_dict() if hasattr(source, "state_dict") else source
     nested = unflatten(flat) if any("." in key for key in flat) else flat
-    return map_tree(lambda x: getattr(x, "full_tensor", lambda: x)().detach().cpu().numpy().copy(), nested)
+    return map_tree(_as_array, nested)
+
+
+def _as_array(x):
+    import torch
+
+    x = getattr(x, "full_tensor", lambda: x)().detach().cpu()
+    known = not x.is_floating_point() or x.dtype in (torch.float64, torch.float32, torch.float16)
+    return (x if known else x.float()).numpy().copy()

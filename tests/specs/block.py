@@ -11,7 +11,7 @@ from byhand.np.multihead import init_multihead
 from byhand.np.norm import init_norm
 from byhand.pt import block as pt_block
 from byhand.pt.gradcheck import parity
-from invariants import matches_numpy, near, normal, raises, rng, same
+from invariants import every_part_counts, matches_numpy, near, normal, parameters_may_be_dressed, raises, rng, same
 from mutants import M
 from proofs import as_shipped, habits, refusals
 from specs.multihead import read, write
@@ -411,6 +411,40 @@ def block_module_is_block_function(module):
         tensors = {k: torch.tensor(v) for k, v in tensors.items() if v is not None}
         for causal in ({"mask": torch.tensor(mask)}, {"is_causal": True}):
             near(net(torch.tensor(X_), **causal, **tensors).detach(), expected, f"{options}, {list(causal)}")
+            found = module.block(torch.tensor(X_), tree.to_torch(tree.from_torch(net)), HEADS, **causal, **tensors, **options, **more)
+            near(found, expected, f"function, {options}, {list(causal)}")
+
+
+def modules_use_their_parts(module):
+    """Each part runs as a module, with what it has been given since; attention by itself is that in the block."""
+    X = torch.tensor(X_)
+    for shapes in ({}, {"d_m": D_M, "rms": True}):
+        memory = (torch.tensor(normal(2, MEMORY, D_M)),) if shapes else ()
+        every_part_counts(module.Block(D, HEADS, D_FF, **shapes).double(), lambda net, memory=memory: net(X, None, *memory))
+    for place in ({"position": "rope", "rope_theta": 30.0}, {"position": "alibi"}, {"position": "relative", "max_distance": 2}):
+        net, heard = module.Block(D, HEADS, D_FF, **place).double(), []
+        if "max_distance" in place:
+            torch.nn.init.normal_(net.attention.table)
+        net.attention.register_forward_hook(lambda net, args, out, heard=heard: heard.append((*args, out)))
+        options = {name: x for name, x in place.items() if name != "max_distance"}
+        near(net(X).detach(), module.block(X, tree.to_torch(tree.from_torch(net)), HEADS, **options), f"module and function, {place}")
+        Y, Z = heard[0]
+        same(net.attention(Y).detach(), Z.detach(), f"attention alone and in the block, {place}")
+    relu, gelu = (module.Block(D, HEADS, D_FF, activation=name).double() for name in ("relu", "gelu"))
+    gelu.load_state_dict(relu.state_dict())
+    assert not torch.equal(relu(X), gelu(X))
+    gelu.ff.activation = "relu"
+    same(relu(X).detach(), gelu(X).detach(), "an activation that was changed")
+    gelu.norm_1.eps = 0.5
+    assert not torch.equal(relu(X), gelu(X))
+    with_memory = module.Block(D, HEADS, D_FF, d_m=D_M).double()
+    raises(ValueError, "Block: M is None, expected a memory", lambda: with_memory(X))
+    raises(ValueError, "Block: M is there, expected None", lambda: relu(X, M=X))
+
+
+def parameters_are_read_by_name(module):
+    for options in ({}, {"gated": True}, {"bias": False}):
+        parameters_may_be_dressed(lambda options=options: module.FeedForward(D, D_FF, **options).double(), lambda net: net(torch.tensor(X_)))
 
 
 def torch_dropout_obeys_its_switches(module):
@@ -441,7 +475,7 @@ INVARIANTS = {
                  equals_the_layers_of_torch, no_token_sees_a_later_one, order_is_not_seen, sequences_that_share_a_row_are_as_alone,
                  silent_sublayers_leave_the_stream, dropout_keeps_the_mean, dropout_can_be_off,
                  dropout_in_a_block_has_the_right_slope, refused],
-    "pt.block": [options_are_refused, modules_are_functions, block_module_is_block_function, sequences_that_share_a_row_are_as_alone, torch_dropout_obeys_its_switches,
+    "pt.block": [options_are_refused, modules_are_functions, block_module_is_block_function, modules_use_their_parts, parameters_are_read_by_name, sequences_that_share_a_row_are_as_alone, torch_dropout_obeys_its_switches,
                  refused_by_torch],
 }
 WRONG = [
@@ -546,7 +580,7 @@ WRONG = [
     M("pt.block.feed_forward", "twin invariant", "b_2 forgotten",
       'params["W_2"], params.get("b_2"))', 'params["W_2"])'),
     M("pt.block.Block.__init__", "invariant", "module: α not handed on",
-      '"alpha": alpha, "activation"', '"activation"'),
+      "norm_first, residual, alpha, p\n", "norm_first, residual, 1.0, p\n"),
     M("pt.block.Block.forward", "invariant", "module: drops in evaluation",
       "p = self.p if self.training else 0.0", "p = self.p"),
     M("pt.block.Block.__init__", "invariant", "module: RMSNorm for LayerNorm",
@@ -557,6 +591,16 @@ WRONG = [
       "kv_heads, mask, ", "kv_heads, None if is_causal else mask, "),
     M("pt.block.Block.forward", "invariant", "module: positions not handed on", "positions=positions", "positions=None"),
     M("pt.block.Block.forward", "invariant", "module: is_causal not handed on", "is_causal=is_causal", "is_causal=False"),
+    M("pt.block.Block.__init__", "invariant", "module: its attention knows no position",
+      "position=position, rope_theta=rope_theta,", 'position="none" if position == "rope" else position,'),
+    M("pt.block.Block.forward", "invariant", "module: its norm passed over, and what was done to it",
+      "self._connect(X, self.norm_2, feed)", "self._connect(X, self.norm_2.forward, feed)"),
+    M("pt.block.Block.forward", "invariant", "module: its feed-forward layer passed over",
+      "self.ff(Y)", "feed_forward(Y, dict(self.ff.named_parameters()), self.ff.activation)"),
+    M("pt.block.Block.forward", "invariant", "module: its cross-attention passed over",
+      "self.cross(Y, M, memory_mask)", 'multihead(Y, M, dict(self.cross.named_parameters()), self.cross.heads, mask=memory_mask)'),
+    M("pt.block.FeedForward.forward", "invariant", "module: only what is a parameter of its own",
+      "held(self, FEED_FORWARD)", "dict(self.named_parameters())"),
     M("pt.block.dropout", "invariant", "dropout: in evaluation too",
       "return F.dropout(X, p, training)", "return F.dropout(X, p)"),
     M("pt.block.dropout", "invariant", "dropout: p = 1 let in", "p: Share", "p: float"),

@@ -14,7 +14,7 @@ from byhand.np.linear import linear_backward, linear_forward
 from byhand.np.optim import adamw_step, init_state
 from byhand.pt import finetune as pt_finetune
 from byhand.pt.optim import adamw
-from invariants import near, normal, raises, rng, same
+from invariants import every_part_counts, near, normal, raises, rng, same
 from mutants import M
 from proofs import habits, refusals
 from specs.block import filled, in_torch
@@ -251,6 +251,10 @@ refused_by_torch = refusals(
 # The PyTorch half
 
 
+def modules_use_their_parts(module):
+    every_part_counts(module.Classifier(CONFIG, CLASSES).double(), lambda net: net(*INPUTS))
+
+
 def loaded(module, frozen=False, config=CONFIG):
     net = module.Classifier(config, CLASSES, frozen).double()
     net.load_state_dict(tree.flatten(tree.to_torch(parameters(rng(), config))))
@@ -358,7 +362,7 @@ INVARIANTS = {
                     adapters_begin_as_nothing_and_can_learn, adapters_of_a_model_have_the_right_slope, refused,
                     *habits(TWINS[:1])],
     "init": [pretrained_parts_are_taken_over, fresh_heads_are_refused],
-    "pt.finetune": [classifier_is_that_of_the_other_half, classifier_module_holds_the_tree, frozen_module_stays_to_the_last_bit,
+    "pt.finetune": [classifier_is_that_of_the_other_half, modules_use_their_parts, classifier_module_holds_the_tree, frozen_module_stays_to_the_last_bit,
                     lora_module_is_the_numpy_one, merging_a_module_twice_is_merging_it_once, frozen_matrix_has_no_gradient,
                     merged_tree_is_the_numpy_one, refused_by_torch],
 }
@@ -475,6 +479,8 @@ WRONG = [
       "H = self.encoder(ids, mask, segments)", "H = self.encoder(ids, mask)"),
     M("pt.finetune.Classifier.forward", "invariant", "module: drops when not training",
       "self.config.p, self.training)", "self.config.p, True)"),
+    M("pt.finetune.Classifier.forward", "invariant", "module: its pool passed over, and what was done to it",
+      "self.pool(H", "self.pool.forward(H"),
     M("pt.finetune.Lora.__init__", "invariant", "Lora: the net trains too",
       "x.requires_grad_(name in trainable)", "x.requires_grad_(True)"),
     M("pt.finetune.Lora.__init__", "invariant", "Lora: nothing is free",

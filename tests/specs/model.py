@@ -12,7 +12,7 @@ from byhand.init import init_model
 from byhand.np import model as np_model
 from byhand.np.mask import padding_mask
 from byhand.pt import model as pt_model
-from invariants import near, normal, rng, same
+from invariants import every_part_counts, near, normal, rng, same
 from mutants import M
 from proofs import refusals
 from specs.block import each_is_there, filled, laid_out
@@ -307,6 +307,27 @@ def modules_hold_the_tree(module):
         near(held(*ids).detach(), plain, f"{config.kind}, {config.position}, without masks")
 
 
+def modules_use_their_parts(module):
+    for config in CONFIGS:
+        net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind]
+        net, ids = net(config, rng()), tuple(map(torch.tensor, ids_of(config)))
+        net.load_state_dict(tree.flatten(tree.to_torch(filled(tree.from_torch(net), rng()), dtype=torch.float32)))
+        every_part_counts(net, lambda net, ids=ids: net(*ids))
+    net, ids = module.Decoder(CONFIGS[3], rng()), tuple(map(torch.tensor, ids_of(CONFIGS[3])))
+    net.blocks[1] = net.blocks[0]  # one block, twice
+    again = module.Decoder(CONFIGS[3], rng())
+    again.blocks[1].load_state_dict(again.blocks[0].state_dict())
+    same(net(*ids).detach(), again(*ids).detach(), "a block twice, and two that are equal")
+
+
+def modules_are_made_on_any_device(module):
+    for config in CONFIGS:
+        with torch.device("meta"):
+            net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind](config)
+        assert {x.device.type for x in net.state_dict().values()} == {"meta"}
+        net(*(torch.tensor(ids, device="meta") for ids in ids_of(config)))
+
+
 def modules_drop_in_training_alone(module):
     config = ModelConfig("encoder_decoder", **BASE, p=0.5)
     net, ids = module.EncoderDecoder(config), tuple(map(torch.tensor, ids_of(config)))
@@ -406,7 +427,7 @@ INVARIANTS = {
                  positions_may_be_given, float32_stays_float32, inputs_are_left_alone, refused],
     "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen,
                  sequences_that_share_a_row_are_as_alone, both_sides_may_be_padded_at_the_left, positions_may_be_given, modules_hold_the_tree,
-                 modules_drop_in_training_alone, refused_by_torch],
+                 modules_drop_in_training_alone, modules_use_their_parts, modules_are_made_on_any_device, refused_by_torch],
     "init": [init_keeps_the_stream_level],
 }
 WRONG = [
@@ -525,7 +546,14 @@ WRONG = [
     M("pt.model.EncoderDecoder.__init__", "invariant", "module: parameters of their own making",
       "        _start(self, config, rng)\n", "        pass\n"),
     M("pt.model.Embed.forward", "invariant", "module: drops in evaluation",
-      "segments, positions, self.training)", "segments, positions, True)"),
+      "config.p, self.training)", "config.p, True)"),
+    M("pt.model.Embed.forward", "invariant", "module: its segments passed over, and what was done to them",
+      "self.segments(torch", "self.segments.forward(torch"),
+    M("pt.model.Embed.forward", "invariant", "module: its positions passed over",
+      "self.positions(ids.shape[-1], positions=positions)", "self.positions.table[positions]"),
+    M("pt.model.Embed.forward", "invariant", "module: its norm passed over",
+      "self.norm(X)", "norm(X, dict(self.norm.named_parameters()), config.eps)"),
+    M("pt.model._start", "invariant", "a seed drawn on a device without numbers", ', device="cpu")', ")"),
     M("pt.model.stack", "invariant", "drops without training", "p=config.p if training else 0.0", "p=config.p"),
     M("pt.model.Encoder.__init__", "invariant", "module: kinds not told apart",
       'kind_among("Encoder", config, "encoder", "encoder_decoder")', "pass"),

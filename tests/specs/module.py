@@ -15,7 +15,7 @@ from byhand.config import ModelConfig
 from byhand.io.safetensors import load_safetensors, save_safetensors
 from byhand.np.model import decoder_forward
 from byhand.pt.model import Decoder
-from invariants import raises
+from invariants import Compiled, raises
 from mutants import M
 from proofs import as_shipped
 
@@ -110,6 +110,20 @@ def trees_are_of_the_same_kind(module):
         raises(ValueError, "model.safetensors has no configuration, expected one, or a module", lambda: module.load_module(path, Decoder))
 
 
+def a_compiled_module_is_the_one_inside(module):
+    net = Decoder(CONFIG)
+    compiled = Compiled(net)
+    with place() as path, place() as other:
+        module.save_module(compiled, path)
+        module.save_module(net, other)
+        assert path.read_bytes() == other.read_bytes()
+        into = Compiled(Decoder(CONFIG))
+        assert module.load_module(path, into) is into
+        found = module.load_module(path, lambda config: Compiled(Decoder(config)))
+        for one in (into._orig_mod, found):
+            assert all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), net.state_dict().values(), strict=True))
+
+
 def what_does_not_fit_is_refused(module):
     """And the module stays as it was."""
     with place() as path:
@@ -179,10 +193,12 @@ def wrong_calls_are_refused(module):
         assert json.loads(module.header(path.read_bytes())[1]["byhand.module"])["class"] == "Counted"
 
 
-INVARIANTS = {"io.module": [a_module_is_built_again, a_module_is_filled, any_configuration_comes_back, trees_are_of_the_same_kind,
+INVARIANTS = {"io.module": [a_module_is_built_again, a_module_is_filled, any_configuration_comes_back, a_compiled_module_is_the_one_inside, trees_are_of_the_same_kind,
                             what_does_not_fit_is_refused, damage_is_named, wrong_calls_are_refused]}
 
 WRONG = [
+    M("io.module.save_module", "invariant", "a compiled module under names of its wrapper", "    module = unwrapped(module)\n", ""),
+    M("io.module.load_module", "invariant", "a compiled module not looked into", "given, into = into, unwrapped(into)", "given = into"),
     M("io.module.save_module", "invariant", "the module's own configuration forgotten", 'getattr(module, "config", None) if config is None else config', "config"),
     M("io.module.save_module", "invariant", "the given configuration forgotten", 'getattr(module, "config", None) if config is None else config', 'getattr(module, "config", None)'),
     M("io.module._built", "invariant", "configurations come as dicts", "if dataclasses.is_dataclass(known) else", "if False else"),

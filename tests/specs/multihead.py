@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from byhand import tree
 from byhand.np import multihead as np_multihead
-from invariants import matches_numpy, near, normal, rng, same
+from invariants import matches_numpy, near, normal, parameters_may_be_dressed, rng, same
 from mutants import M
 from proofs import habits, refusals
 from twins import GRADIENT, LEAD, SLOPE, Case, Spec, directions, mask_of
@@ -489,6 +489,11 @@ def module_is_the_function(module):
             near(x.std() * np.sqrt(len(x)), 1, f"deviation of {name} and 1/√d_in", 0.03)
 
 
+def parameters_are_read_by_name(module):
+    for options in ({}, {"bias": False}, {"position": "relative", "max_distance": 2}):
+        parameters_may_be_dressed(lambda options=options: module.Multihead(8, 2, **options).double(), lambda net: net(torch.tensor(normal(2, 6, 8))))
+
+
 def one_product_or_three(module):
     """When the memory is X itself, one product makes Q, K and V; a copy of X goes another way to the same result."""
     X = in_torch(normal(2, 6, D))
@@ -505,7 +510,7 @@ INVARIANTS = {
                      packed_sequences_do_not_meet, only_distances_of_places_count, wrong_gradients_are_refused],
     "pt.multihead": [merging_inverts_splitting, module_is_the_function, one_product_or_three, refused_by_torch,
                      causal_and_a_mask_hold_together, padding_on_the_left_is_not_seen, packed_sequences_do_not_meet,
-                     only_distances_of_places_count],
+                     only_distances_of_places_count, parameters_are_read_by_name],
 }
 WRONG = [
     M("np.multihead.merge_heads", "slope twin invariant", "heads merged by a reshape without the transpose",
@@ -618,6 +623,8 @@ WRONG = [
       "(rope(Y, at, ", "(rope(Y, None, "),
     M("pt.multihead.multihead", "twin invariant", "positions: alibi counts from the first column",
       "alibi_bias(heads, n, positions=positions, device", "alibi_bias(heads, n, device"),
+    M("pt.multihead.Multihead.forward", "invariant", "module: only what is a parameter of its own",
+      "held(self, HEADS)", "dict(self.named_parameters())"),
     M("pt.multihead.Multihead.forward", "invariant", "module: positions not handed on",
       "self.rope_theta, positions, is_causal", "self.rope_theta, None, is_causal"),
     M("np.multihead.multihead_backward", "invariant", "a gradient that repeats is let in",

@@ -1,7 +1,9 @@
+# ruff: noqa: E501  (the tables of wrong input and of wrong versions)
 """Proofs of the optimisers, clipping and schedules: tables of runs beside torch's, invariants, wrong modules."""
 
 import math
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from byhand.np import optim as np_optim
 from byhand.pt.embedding import Embedding
 from byhand.pt.linear import Linear
 from byhand.pt.norm import LayerNorm
-from invariants import arrays, near, normal, raises, rng, same
+from invariants import Compiled, arrays, near, normal, raises, rng, same
 from mutants import M
 
 SHAPES = {"block": {"W": (4, 3), "b": (3,)}, "gain": (), "embedding": {"E": (5, 2)}, "position": {"table": (3, 2)}}
@@ -379,6 +381,36 @@ def the_moments_fit_their_parameters(module):
     assert {int(s["step"]) for s in optimizer.state.values()} == {5}
 
 
+def a_list_is_of_parameters(module):
+    p, frozen = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    for x in (torch.ones(3) * 5, (p * 2), p.detach()):
+        raises(TypeError, "clip_by_global_norm: grads holds a tensor at 0 that is no parameter", lambda x=x: module.clip_by_global_norm([x], 1.0))
+    leaf = torch.ones(2, requires_grad=True)
+    leaf.grad = torch.full((2,), 3.0)
+    near(module.clip_by_global_norm([frozen, leaf, p], None), math.sqrt(18), "norm", 1e-6)
+    raises(ValueError, "adamw: parameters has a twice|parameter_groups: parameters has a twice", lambda: module.adamw([("a", p), ("a", frozen)]))
+
+
+def only_what_is_known_is_saved(module):
+    """Of another optimiser the moments would be lost without a sound."""
+    net = torch.nn.ModuleDict({"embedding": Embedding(5, 4), "out": Linear(4, 3)}).double()
+    optimizer, state = module.adamw(net), np_optim.init_state(tree.from_torch(net))
+    for call in (module.optimizer_state, partial(module.load_optimizer_state, state=state)):
+        raises(TypeError, "state: optimizer is SGD, expected Adam", lambda call=call: call(net, torch.optim.SGD(net.parameters(), 0.1)))
+        raises(ValueError, "state: optimizer has amsgrad", lambda call=call: call(net, torch.optim.AdamW(net.parameters(), amsgrad=True)))
+        raises(ValueError, r"optimizer has a tensor of shape \(4, 7\) that module has not", lambda call=call: call(net, module.adamw(Linear(4, 7))))
+    before = module.optimizer_state(net, optimizer)
+    for says, change in (("state has m, v, expected t, m, v", {"t": None}), ("t of state has shape", {"t": np.zeros(2)}),
+                         (r"state\['m'\] has out, expected embedding, out", {"m": {"out": state["m"]["out"]}}),
+                         (r"state\['v'\]\['out'\]\['W'\] has shape", {"v": {**state["v"], "out": {"W": np.zeros((3, 4)), "b": np.zeros(3)}}})):
+        wrong = {name: x for name, x in (state | change).items() if x is not None}
+        raises(ValueError, says, lambda wrong=wrong: module.load_optimizer_state(net, optimizer, wrong))
+    compiled = Compiled(net)
+    module.load_optimizer_state(compiled, optimizer, state)
+    for found in (module.optimizer_state(compiled, optimizer), module.optimizer_state(compiled, module.adamw(compiled))):
+        assert tree.flatten(found).keys() == tree.flatten(before).keys()
+
+
 INVARIANTS = {
     "np.optim": [torch_takes_the_same_steps, torch_takes_the_same_steps_in_float32,
                  in_place_is_the_same_to_the_last_bit, steps_change_nothing_that_they_were_given,
@@ -388,7 +420,7 @@ INVARIANTS = {
                  schedules_begin_with_zero, clipping_has_no_largest_norm, optimisers_look_at_all_that_they_are_given,
                  names_are_a_list_of_names],
     "pt.optim": [the_halves_take_the_same_steps, helpers_take_what_a_torch_optimiser_takes,
-                 the_moments_fit_their_parameters],
+                 the_moments_fit_their_parameters, a_list_is_of_parameters, only_what_is_known_is_saved],
 }
 
 WRONG = [
@@ -489,10 +521,19 @@ WRONG = [
     M("pt.optim.adamw", "invariant", "ε of 0", "eps: Positive", "eps: NonNegative"),
     M("pt.optim._flat", "invariant", "only nested trees",
       'tree if any("." in name for name in tree) else flatten(tree)', "flatten(tree)"),
-    M("pt.optim.load_optimizer_state", "invariant", "moments in the order of the module",
-      '[names[p] for group in optimizer.param_groups for p in group["params"]]', "list(names.values())"),
+    M("pt.optim._names_of", "invariant", "moments in the order of the module",
+      '[called[p] for p in held]', "list(called.values())"),
     M("pt.optim.load_optimizer_state", "invariant", "moments exchanged",
       '"exp_avg": m[x], "exp_avg_sq": v[x]', '"exp_avg": v[x], "exp_avg_sq": m[x]'),
+    M("pt.optim.clip_by_global_norm", "invariant", "gradients of what can have none",
+      "not isinstance(p, nn.Parameter) and not (p.is_leaf and p.requires_grad)", "False"),
+    M("pt.optim._named", "invariant", "the second of a name alone", "if name in named:", "if False:"),
+    M("pt.optim._names_of", "invariant", "any optimiser", "not isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW)", "False"),
+    M("pt.optim._names_of", "invariant", "amsgrad without its maxima", 'any(group["amsgrad"] for group in optimizer.param_groups)', "False"),
+    M("pt.optim._names_of", "invariant", "the optimiser of another module", "if p not in called:", "if False:"),
+    M("pt.optim.load_optimizer_state", "invariant", "moments of any shape",
+      '    fits("load_optimizer_state", {x', '    0 and fits("load_optimizer_state", {x'),
+    M("pt.optim.optimizer_state", "invariant", "a compiled module under names of its wrapper", "    module = unwrapped(module)\n", ""),
     M("pt.optim.load_optimizer_state", "invariant", "t starts again", 't = float(state["t"])', "t = 0.0"),
     M("pt.optim.optimizer_state", "invariant", "t not saved",
       'max(int(s.get("step", 0)) for _, s in held.values())', "0"),

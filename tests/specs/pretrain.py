@@ -16,7 +16,7 @@ from byhand.np.gradcheck import gradcheck
 from byhand.np.model import encoder_forward
 from byhand.np.optim import adamw_step, init_state
 from byhand.pt import pretrain as pt_pretrain
-from invariants import near, normal, raises, rng, same
+from invariants import every_part_counts, near, normal, parameters_may_be_dressed, raises, rng, same
 from mutants import M
 from proofs import habits, refusals
 from specs.block import filled, in_torch
@@ -408,6 +408,11 @@ def modules_hold_the_tree_and_give_the_loss(module):
             near(p.grad, tree.flatten(grads)[name], f"d{name}", 1e-10)
 
 
+def modules_use_their_parts(module):
+    net = module.Pretraining(CONFIG).double()
+    every_part_counts(net, lambda net: net(tree.to_torch(a_batch())))
+
+
 def dropout_is_for_training(module):
     net, batch = module.Pretraining(replace(CONFIG, p=0.5)), tree.to_torch(a_batch())
     assert net(batch) != net(batch)
@@ -423,9 +428,12 @@ def dropout_is_for_training(module):
 
 def mlm_head_module_is_its_function(module):
     net = module.MlmHead(4, VOCAB, 0.1)
+    parameters_may_be_dressed(lambda: module.MlmHead(4, VOCAB).double(), lambda net: net(torch.tensor(H_), torch.tensor(E_)), ("W", "b", "bias"))
     assert not net.b.any() and not net.bias.any() and (net.norm.gamma == 1).all()
     net.double().load_state_dict(tree.flatten(in_torch(P_["mlm"])))
-    near(net(torch.tensor(H_), torch.tensor(E_)).detach(), np_pretrain.mlm_head_forward(H_, P_["mlm"], E_, 0.1)[0], "logits")
+    expected = np_pretrain.mlm_head_forward(H_, P_["mlm"], E_, 0.1)[0]
+    near(net(torch.tensor(H_), torch.tensor(E_)).detach(), expected, "logits")
+    near(module.mlm_head(torch.tensor(H_), in_torch(P_["mlm"]), torch.tensor(E_), 0.1).detach(), expected, "logits of the function")
 
 
 MASKING = [the_right_number_is_chosen_and_nothing_else_changes, eight_in_ten_are_hidden_one_replaced_one_kept,
@@ -452,7 +460,7 @@ INVARIANTS = {
                     the_loop_can_train_on_it, dropout_reaches_encoder_and_heads, pairs_are_refused, refused,
                     *habits([*TWINS, WHOLE])],
     "init": [fresh_parameters],
-    "pt.pretrain": [*MASKING, ids_may_be_of_any_whole_dtype, joint_loss_is_that_of_the_other_half, modules_hold_the_tree_and_give_the_loss, dropout_is_for_training,
+    "pt.pretrain": [*MASKING, ids_may_be_of_any_whole_dtype, joint_loss_is_that_of_the_other_half, modules_hold_the_tree_and_give_the_loss, modules_use_their_parts, dropout_is_for_training,
                     mlm_head_module_is_its_function, refused_by_torch],
 }
 assert pt_pretrain.sentence_pairs is np_pretrain.sentence_pairs
@@ -623,18 +631,23 @@ WRONG = [
     M("pt.pretrain.pretrain", "invariant", "function: always training",
       'batch["mask"], segments, training)', 'batch["mask"], segments, True)'),
     M("pt.pretrain._losses", "invariant", "loss of pairs left out",
-      "return L + cross_entropy(classify", "return L + 0 * cross_entropy(classify"),
+      "return L + cross_entropy(pairs", "return L + 0 * cross_entropy(pairs"),
     M("pt.pretrain.Pretraining.forward", "invariant", "module: segments not given",
       'batch["segments"] if self.config.segments else ', ""),
     M("pt.pretrain.Pretraining.forward", "invariant", "module: an embedding of its own for the output",
-      ")\n        return",
-      ")\n        E = params['encoder']['embedding']['tokens']\n        E['E'] = E['E'].detach()\n        return"),
-    M("pt.pretrain.Pretraining.forward", "invariant", "module: heads drop whether training or not",
-      "self.config, self.training)", "self.config, True)"),
+      "embedding.tokens.E\n", "embedding.tokens.E.detach()\n"),
+    M("pt.pretrain.Pretraining._pairs", "invariant", "module: heads drop whether training or not",
+      "self.training)", "True)"),
+    M("pt.pretrain.Pretraining._pairs", "invariant", "module: its pool passed over, and what was done to it",
+      "self.pool(H", "self.pool.forward(H"),
+    M("pt.pretrain.MlmHead.forward", "invariant", "MlmHead: its norm passed over",
+      "self.norm(G)", "layer_norm(G, self.norm.gamma, self.norm.beta, self.norm.eps)"),
+    M("pt.pretrain.MlmHead.forward", "invariant", "MlmHead: only what is a parameter of its own",
+      "G = activation(linear(H, self.W, self.b))",
+      "p = dict(self.named_parameters())\n        G = activation(linear(H, p['W'], p['b']))"),
     M("pt.pretrain.Pretraining.__init__", "invariant", "module: always with pairs",
-      "        if pairs:\n", "        if True:\n"),
-    M("pt.pretrain.MlmHead.forward", "invariant", "MlmHead: ε not passed on",
-      "dict(self.named_parameters())), E, self.eps)", "dict(self.named_parameters())), E)"),
+      "        super().__init__()\n", "        super().__init__()\n        pairs = True\n"),
+    M("pt.pretrain.MlmHead.__init__", "invariant", "MlmHead: ε not passed on", "LayerNorm(d, eps)", "LayerNorm(d)"),
     M("pt.pretrain.MlmHead.__init__", "invariant", "MlmHead: biases drawn",
       "nn.Parameter(torch.zeros(vocab))", "nn.Parameter(torch.randn(vocab))"),
 ]

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from byhand import tree
 from byhand.np import recurrent as np_recurrent
-from invariants import near, normal, rng, same
+from invariants import near, normal, parameters_may_be_dressed, rng, same
 from mutants import M
 from proofs import habits
 from twins import Case, Spec
@@ -165,11 +165,18 @@ def torch_modules_hold_the_same_parameters(module):
         near(net(torch.tensor(X)).detach(), f(X, params)[0], type(net).__name__)
 
 
+def parameters_are_read_by_name(module):
+    X = torch.tensor(normal(2, 6, 3))
+    for make in (lambda: module.RNN(3, 3).double(), lambda: module.Conv1d(3, 3, 4).double()):
+        parameters_may_be_dressed(make, lambda net: net(X))
+
+
 INVARIANTS = {
     "np.recurrent": [*habits(TWINS), torch_has_the_same_rnn, rnn_goes_on_where_it_stopped,
                      jacobian_is_what_backward_applies, torch_has_the_same_conv, conv_sees_exactly_its_window,
                      a_stack_sees_its_receptive_field, init_keeps_the_variance],
-    "pt.recurrent": [gated_layers_take_any_leading_axes, torch_modules_hold_the_same_parameters],
+    "pt.recurrent": [gated_layers_take_any_leading_axes, torch_modules_hold_the_same_parameters,
+                     parameters_are_read_by_name],
 }
 
 WRONG = [
@@ -221,6 +228,8 @@ WRONG = [
     M("pt.recurrent.rnn_jacobian", "twin", "jacobian: one factor too many", "for h in H[1:]:", "for h in H:"),
     M("pt.recurrent.conv1d", "twin invariant", "conv: dilation forgotten",
       "W.permute(2, 1, 0), b, dilation=dilation)", "W.permute(2, 1, 0), b)[..., :X.shape[-2]]"),
+    M("pt.recurrent.RNN.forward", "invariant", "module: only what is a parameter of its own",
+      '{"W_x": self.W_x, "W_h": self.W_h, "b": self.b}', "dict(self.named_parameters())"),
     M("pt.recurrent._Gated.__init__", "invariant", "gated: batch first forgotten",
       "batch_first=True", "batch_first=False"),
 ]

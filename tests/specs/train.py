@@ -26,7 +26,7 @@ from byhand.np.linear import init_linear, linear_backward, linear_forward
 from byhand.np.loss import cross_entropy_backward, cross_entropy_forward
 from byhand.pt.linear import Linear
 from byhand.pt.loss import cross_entropy
-from invariants import arrays, near, raises, rng, same
+from invariants import Compiled, arrays, near, raises, rng, same
 from mutants import M, build
 from proofs import as_shipped
 from specs.block import block_tree, filled
@@ -567,6 +567,55 @@ def torch_run(module, steps, net=None, **options):
     return module.train(net, given.pop("batch_at"), given.pop("loss_fn"), steps, given.pop("schedule"), **given)
 
 
+class Normed(torch.nn.Module):
+    """With running means, which no gradient moves; and one that is not to be saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.small, self.norm = small_module(), torch.nn.BatchNorm1d(D, dtype=torch.float64)
+        self.register_buffer("passing", torch.zeros(2), persistent=False)
+
+    def forward(self, X):
+        return self.small(self.norm(X.mT).mT)
+
+
+def buffers_go_on_to_the_last_bit(module):
+    """In what is saved, what comes back and what is the best; a compiled module's names are those of the one inside."""
+    once = torch_run(module, 8, Normed())
+    with new_folder() as folder:
+        torch_run(module, 5, Normed(), folder=folder)
+        net = Normed()
+        found = torch_run(module, 8, net, folder=folder)
+        equal(found, once)
+        equal(found.params, tree.from_torch(net))
+    assert found.params["norm"]["running_mean"].any() and found.params["norm"]["num_batches_tracked"] == 16
+    assert found.params.keys() == found.best.keys() == {"small", "norm"}
+    at = int(once.history["evaluation"].argmin())
+    equal(once.best, torch_run(module, int(once.history["evaluated_at"][at]), Normed()).params, "best and that of its step")
+    raises(ValueError, "train: module has no parameter that requires a gradient", lambda: torch_run(module, 2, torch.nn.Identity()))
+    raises(ValueError, "train: module has no parameter that requires a gradient",
+           lambda: torch_run(module, 2, small_module().requires_grad_(False)))
+
+
+def names_are_those_of_the_module(module):
+    wrapped = Compiled(small_module())
+    found = torch_run(module, 2, wrapped)
+    equal(found.params, torch_run(module, 2, small_module()).params, "compiled and plain", 1e-12)
+    assert found.state["m"].keys() == found.params.keys() == {"inner", "out"}
+
+
+def bfloat16_goes_on_to_the_last_bit(module):
+    def of_half():
+        return small_module(p=0.0).bfloat16()
+
+    options = {"batch_at": lambda step: [(X.bfloat16(), y) for X, y in tensors(step)], "evaluate": None}
+    once = torch_run(module, 6, of_half(), **options)
+    assert {x.dtype for x in tree.flatten(once.params).values()} == {np.dtype(np.float32)}
+    with new_folder() as folder:
+        torch_run(module, 3, of_half(), folder=folder, **options)
+        equal(torch_run(module, 6, of_half(), folder=folder, **options), once)
+
+
 def torch_accumulates_over_tokens(module):
     for max_norm in (None, 0.1, 1e3):
         found = []
@@ -814,7 +863,8 @@ INVARIANTS = {
                                        the_best_is_kept_and_patience_ends, checkpoints_come_when_they_should,
                                        other_runs_are_refused, wrong_input_is_refused,
                                        a_run_that_blows_up_leaves_the_last_checkpoint))],
-    "pt.train": [torch_accumulates_over_tokens, a_stopped_torch_run_goes_on_to_the_last_bit,
+    "pt.train": [torch_accumulates_over_tokens, buffers_go_on_to_the_last_bit, names_are_those_of_the_module, bfloat16_goes_on_to_the_last_bit,
+                 a_stopped_torch_run_goes_on_to_the_last_bit,
                  the_halves_go_on_with_each_others_runs,
                  evaluation_is_without_dropout_and_gradients, random_numbers_are_a_matter_of_seed_and_step,
                  the_options_reach_the_optimiser, autocast_computes_in_bfloat16_and_keeps_float32,
@@ -944,6 +994,8 @@ WRONG = [
     M("check.trees.loss_answer", "invariant", "a loss that is no number", '    number_from(where, "loss", found[0])\n', ""),
     M("check.trees.not_empty", "invariant", "nothing is enough", "if not len(x):", "if x is None:"),
     # pt.train
+    M("pt.train.train", "invariant", "buffers not saved", "tree.from_torch(kept(module))", "tree.from_torch(dict(module.named_parameters()))"),
+    M("pt.train.train", "invariant", "a compiled module under names of its wrapper", "tree.unwrapped(module)  # checkpoints", "module  # checkpoints"),
     M("pt.train.train_step", "invariant", "mean of means",
       "* weight\n            loss", "* 1\n            loss",
       "loss.new_zeros(()) + weight", "loss.new_zeros(()) + 1"),
@@ -989,7 +1041,7 @@ WRONG = [
     M("pt.train.train", "invariant", "resumed: moments start again",
       '        load_optimizer_state(module, optimizer, saved.state)\n', ""),
     M("pt.train.train", "invariant", "resumed: parameters start again",
-      "(p := module.get_parameter(name)).copy_(laid_out_as(p, x))", "str(module.get_parameter(name) is x)"),
+      "put_back(module, saved.params)", "pass"),
     M("pt.train.train", "invariant", "resumed: each from what it sees", "of_the_first(run.last(), place)", "run.last()"),
     M("pt.train.train", "invariant", "resumed: best forgotten", "best = saved.best", "best = None"),
     M("pt.train.train", "invariant", "Ctrl-C writes nothing", "            run.save(history, *trees(), best)\n        raise", "            pass\n        raise"),

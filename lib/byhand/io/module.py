@@ -14,6 +14,7 @@ from typing import Any
 from byhand import config as configs
 from byhand.io.files import write_whole
 from byhand.io.safetensors import header
+from byhand.tree import unwrapped
 
 KEY, FORMAT = "byhand.module", 1  # what the file's metadata have under this name
 
@@ -26,6 +27,7 @@ def save_module(module: Any, path: str | Path, config: Any = None) -> None:
     """
     from safetensors.torch import save
 
+    module = unwrapped(module)
     state = _state("save_module", module)
     config = getattr(module, "config", None) if config is None else config
     about = {"format": FORMAT, "class": type(module).__name__, **_described("save_module", config)}
@@ -42,6 +44,7 @@ def load_module(path: str | Path, into: Any) -> Any:
     import torch
 
     state, about = _read(path)
+    given, into = into, unwrapped(into)
     if isinstance(into, torch.nn.Module):
         expected = _described("load_module", getattr(into, "config", None))["config"]
         if None not in (expected, about["config"]) and expected != about["config"]:
@@ -51,7 +54,7 @@ def load_module(path: str | Path, into: Any) -> Any:
         module = _built(path, into, about)
     _same(path, state, _state("load_module", module))
     module.load_state_dict(state)
-    return module
+    return given if module is into else module
 
 
 def _built(path, into: Callable, about: dict):
@@ -68,7 +71,7 @@ def _built(path, into: Callable, about: dict):
         module = into(config)
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"load_module: into(config) is {type(module).__name__}, expected a torch module")
-    return module
+    return unwrapped(module)
 
 
 def _described(where: str, config) -> dict:

@@ -1,6 +1,7 @@
 """Chapter 9: the feed-forward layer and the block in PyTorch, functions and modules over one parameter tree."""
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -8,10 +9,10 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from byhand import tree
 from byhand.check import Params, Positive, Share, Size, checked, names
 from byhand.config import Activation
 from byhand.np.block import BLOCK, CROSS, FEED_FORWARD
+from byhand.pt._modules import held
 from byhand.pt.linear import linear
 from byhand.pt.multihead import Multihead, multihead
 from byhand.pt.norm import LayerNorm, RMSNorm
@@ -107,7 +108,7 @@ class FeedForward(nn.Module):
 
     @checked
     def forward(self, X: Float[Tensor, "*B n d"]) -> Float[Tensor, "*B n d"]:
-        return feed_forward(X, dict(self.named_parameters()), self.activation)
+        return feed_forward(X, held(self, FEED_FORWARD), self.activation)
 
 
 class Block(nn.Module):
@@ -137,17 +138,20 @@ class Block(nn.Module):
     ):
         super().__init__()
         norm = RMSNorm if rms else LayerNorm
-        self.attention = Multihead(d, heads, kv_heads, bias=bias, max_distance=max_distance)
+        self.attention = Multihead(d, heads, kv_heads, bias=bias, position=position, rope_theta=rope_theta,
+                                   max_distance=max_distance)
         self.norm_1 = norm(d, eps)
-        if d_m is not None:
-            self.cross = Multihead(d, heads, kv_heads, d_m=d_m, bias=bias)
-            self.norm_c = norm(d, eps)
+        self.cross = None if d_m is None else Multihead(d, heads, kv_heads, d_m=d_m, bias=bias)
+        self.norm_c = None if d_m is None else norm(d, eps)
         self.ff = FeedForward(d, d_ff, activation, gated, bias)
         self.norm_2 = norm(d, eps)
-        self.options = {"heads": heads, "kv_heads": kv_heads, "norm_first": norm_first, "residual": residual,
-                        "alpha": alpha, "activation": activation, "position": position,
-                        "rope_theta": rope_theta, "eps": eps}
-        self.p = p
+        self.norm_first, self.residual, self.alpha, self.p = norm_first, residual, alpha, p
+
+    def _connect(self, X: Tensor, norm: nn.Module, sublayer: Callable) -> Tensor:
+        """As `residual` of chapter 7, with a module for its norm."""
+        F = sublayer(norm(X) if self.norm_first else X)
+        Y = self.alpha * X + F if self.residual else F
+        return Y if self.norm_first else norm(Y)
 
     @checked
     def forward(
@@ -159,7 +163,21 @@ class Block(nn.Module):
         is_causal: bool = False,
         positions: Int[Tensor, "*#B n"] | None = None,
     ) -> Float[Tensor, "*B n d"]:
-        params = tree.unflatten(dict(self.named_parameters()))
+        if (M is None) != (self.cross is None):
+            got, expected = ("None", "a memory") if M is None else ("there", "None")
+            raise ValueError(f"Block: M is {got}, expected {expected}, since d_m was {'not ' * (M is not None)}given")
         p = self.p if self.training else 0.0
-        return block(X, params, mask=mask, M=M, memory_mask=memory_mask, positions=positions, is_causal=is_causal,
-                     p=p, **self.options)
+
+        def attend(Y):
+            return F.dropout(self.attention(Y, mask=mask, positions=positions, is_causal=is_causal), p)
+
+        def cross_attend(Y):
+            return F.dropout(self.cross(Y, M, memory_mask), p)
+
+        def feed(Y):
+            return F.dropout(self.ff(Y), p)
+
+        X = self._connect(X, self.norm_1, attend)  # (9.25)
+        if M is not None:
+            X = self._connect(X, self.norm_c, cross_attend)  # (9.28)
+        return self._connect(X, self.norm_2, feed)  # (9.26)

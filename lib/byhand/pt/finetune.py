@@ -13,6 +13,7 @@ from byhand import tree
 from byhand.check import AtLeast, Size, checked
 from byhand.config import ModelConfig
 from byhand.np.finetune import adaptable, join_tree, split_tree  # trees are trees
+from byhand.pt.block import dropout
 from byhand.pt.linear import Linear
 from byhand.pt.model import Encoder, encoder
 from byhand.pt.pretrain import classify, pool
@@ -85,8 +86,8 @@ class Classifier(nn.Module):
     ) -> Float[Tensor, "*B C"]:
         with torch.no_grad() if self.frozen else nullcontext():
             H = self.encoder(ids, mask, segments)
-        P = pool(H, dict(self.pool.named_parameters()))
-        return classify(P, dict(self.head.named_parameters()), self.config.p, self.training)
+        P = self.pool(H[..., 0, :]).tanh()
+        return self.head(dropout(P, self.config.p, self.training))
 
 
 class Lora(nn.Module):

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from byhand import tree
 from byhand.check import Size, checked, embeds, fits, kind_among, names
 from byhand.config import ModelConfig
 from byhand.init import init_model
+from byhand.pt._modules import through
 from byhand.pt.block import Block, block, dropout
 from byhand.pt.embedding import Embedding, embedding, unembed
 from byhand.pt.linear import Linear, gather, linear
@@ -110,7 +110,7 @@ def _decode(ids, params, embedding, config, mask, M, memory_mask, training, posi
 
 def _start(module: nn.Module, config: ModelConfig, rng: np.random.Generator | None) -> None:
     """Parameters as `init_model` makes them: from rng, or from a seed that torch.manual_seed decides."""
-    rng = np.random.default_rng(torch.randint(2**62, ()).item()) if rng is None else rng
+    rng = np.random.default_rng(torch.randint(2**62, (), device="cpu").item()) if rng is None else rng
     module.load_state_dict(tree.flatten(tree.to_torch(init_model(rng, config))))
 
 
@@ -121,7 +121,7 @@ class Embed(nn.Module):
     def __init__(self, vocab: Size, config: ModelConfig):
         super().__init__()
         self.config = config
-        self.tokens = Embedding(vocab, config.d)
+        self.tokens = Embedding(vocab, config.d, math.sqrt(config.d) if config.scale_embedding else 1.0)
         self.segments = Embedding(config.segments, config.d) if config.segments else None
         self.positions = LearnedPositions(config.n_max, config.d) if config.position == "learned" else None
         self.norm = (RMSNorm if config.rms else LayerNorm)(config.d, config.eps) if config.embedding_norm else None
@@ -132,8 +132,19 @@ class Embed(nn.Module):
         ids: Int[Tensor, "*B n"],
         segments: Int[Tensor, "*B n"] | None = None, positions: Int[Tensor, "*#B n"] | None = None,
     ) -> Float[Tensor, "*B n d"]:
-        params = tree.unflatten(dict(self.named_parameters()))
-        return embed(ids, params, self.config, segments, positions, self.training)
+        config = self.config
+        embeds("Embed", config, len(self.tokens.E), ids, segments, positions)
+        positions = torch.arange(ids.shape[-1], device=ids.device) if positions is None else positions
+        X = self.tokens(ids)
+        if self.segments is not None:
+            X = X + self.segments(torch.zeros_like(ids) if segments is None else segments)  # (10.10)
+        if self.positions is not None:
+            X = X + self.positions(ids.shape[-1], positions=positions)  # (10.10)
+        elif config.position == "sinusoidal":
+            X = X + sinusoidal_at(positions, config.d, config.rope_theta).to(X.dtype)  # (10.10)
+        if self.norm is not None:
+            X = self.norm(X)
+        return dropout(X, config.p, self.training)
 
 
 class Encoder(nn.Module):
@@ -161,7 +172,7 @@ class Encoder(nn.Module):
     ) -> Float[Tensor, "*B n d"]:
         X = self.embedding(ids, segments, positions)
         for layer in self.blocks:
-            X = _through(self, layer, X, mask, is_causal=is_causal, positions=positions)
+            X = through(self, layer, X, mask, is_causal=is_causal, positions=positions)
         return X if self.norm is None else self.norm(X)
 
 
@@ -199,7 +210,7 @@ class Decoder(nn.Module):
         X = embedding(ids, positions=positions)
         mask = None if mask is None else combine_masks(causal_mask(ids.shape[-1], device=ids.device), mask)
         for layer in self.blocks:
-            X = _through(self, layer, X, mask, M, memory_mask, mask is None, positions)
+            X = through(self, layer, X, mask, M, memory_mask, mask is None, positions)
         H = X if self.norm is None else self.norm(X)
         return embedding.tokens.unembed(H) if self.head is None else self.head(H)
 
@@ -225,13 +236,6 @@ class EncoderDecoder(nn.Module):
         M = self.encoder(source, source_mask, positions=source_positions)
         shared = self.encoder.embedding if self.decoder.embedding is None else None
         return self.decoder(target, target_mask, M, source_mask, shared, target_positions)
-
-
-def _through(stack, layer, *inputs, **options):
-    """A layer; with `recompute` its insides are not kept but made anew in the backward (Chen et al. 2016)."""
-    if stack.recompute and stack.training:
-        return checkpoint(layer, *inputs, use_reentrant=False, **options)
-    return layer(*inputs, **options)
 
 
 def _blocks(config, cross=False):

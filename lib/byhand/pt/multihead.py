@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from byhand.check import Params, Positive, Size, checked, groups, heads_fit, multiple_of
 from byhand.np.multihead import HEAD_SUM, HEADS, Position
+from byhand.pt._modules import held
 from byhand.pt.attention import fused_attention
 from byhand.pt.linear import linear
 from byhand.pt.mask import causal_mask
@@ -137,8 +138,8 @@ class Multihead(nn.Module):
         for name, (d_in, d_out) in sizes.items():
             self.register_parameter(f"W_{name}", nn.Parameter(torch.randn(d_in, d_out) / math.sqrt(d_in)))
             self.register_parameter(f"b_{name}", nn.Parameter(torch.zeros(d_out)) if bias else None)
-        if max_distance is not None:
-            self.table = nn.Parameter(torch.zeros(heads, 2 * max_distance + 1))
+        table = None if max_distance is None else nn.Parameter(torch.zeros(heads, 2 * max_distance + 1))
+        self.register_parameter("table", table)
 
     @checked
     def forward(
@@ -149,6 +150,5 @@ class Multihead(nn.Module):
         positions: Int[Tensor, "*#B n"] | None = None,
         is_causal: bool = False,
     ) -> Float[Tensor, "*B n d"]:
-        params = dict(self.named_parameters())
-        return multihead(X, X if M is None else M, params, self.heads, self.kv_heads, mask, self.position,
+        return multihead(X, X if M is None else M, held(self, HEADS), self.heads, self.kv_heads, mask, self.position,
                          self.rope_theta, positions, is_causal)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from byhand.check import NonNegative, Positive, checked
+from byhand.check import NonNegative, Positive, checked, fits, names
 from byhand.np.optim import (
     EXEMPT,
     Betas,
@@ -17,7 +17,7 @@ from byhand.np.optim import (
     warmup_linear,
 )
 from byhand.pt._processes import laid_out_as
-from byhand.tree import flatten, from_torch, to_torch, unflatten
+from byhand.tree import flatten, from_torch, to_torch, unflatten, unwrapped
 
 __all__ = ["adamw", "clip_by_global_norm", "constant", "decay_mask", "load_optimizer_state",
            "optimizer_state", "parameter_groups", "set_lr", "warmup_cosine", "warmup_inverse_sqrt", "warmup_linear"]
@@ -73,7 +73,12 @@ def clip_by_global_norm(grads: nn.Module | dict | Iterable, max_norm: Positive |
     if isinstance(grads, dict):
         found = list(_flat(grads).values())
     else:
-        found = [p.grad for p in _named("clip_by_global_norm", grads).values() if p.grad is not None]
+        named = _named("clip_by_global_norm", grads)
+        for name, p in named.items():  # of anything else torch would say that it has no gradient
+            if not isinstance(p, nn.Parameter) and not (p.is_leaf and p.requires_grad):
+                raise TypeError(f"clip_by_global_norm: grads holds a tensor at {name} that is no parameter, expected "
+                                "parameters, whose gradients are meant, or a dict of gradients")
+        found = [p.grad for p in named.values() if p.grad is not None]
     norm = nn.utils.get_total_norm(found)
     if found and max_norm is not None:
         torch._foreach_mul_(found, (max_norm / norm).clamp(max=1.0))  # (11.34), without waiting for a GPU
@@ -82,7 +87,12 @@ def clip_by_global_norm(grads: nn.Module | dict | Iterable, max_norm: Positive |
 
 @checked
 def optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict:
-    """The {t, m, v} of an AdamW as the NumPy half has it: arrays, in the tree of the parameters."""
+    """The {t, m, v} of an Adam or AdamW as the NumPy half has it: arrays, in the tree of the parameters.
+
+    Parameters that the optimiser has not, such as frozen ones, have moments of 0.
+    """
+    module = unwrapped(module)
+    _names_of("optimizer_state", module, optimizer)
     held = {name: (p, optimizer.state.get(p, {})) for name, p in module.named_parameters()}
     return {"t": np.array(max(int(s.get("step", 0)) for _, s in held.values()))} | {
         ours: from_torch({name: s.get(theirs, torch.zeros_like(p)) for name, (p, s) in held.items()})
@@ -91,14 +101,37 @@ def optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict
 
 @checked
 def load_optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer, state: dict) -> None:
-    """The inverse of `optimizer_state`; torch numbers the parameters group by group."""
-    names = {p: name for name, p in module.named_parameters()}
-    order = [names[p] for group in optimizer.param_groups for p in group["params"]]
+    """The inverse of `optimizer_state`; torch numbers the parameters group by group.
+
+    Raises ValueError, and changes nothing, where names or shapes are not those of the module.
+    """
+    module = unwrapped(module)
+    order = _names_of("load_optimizer_state", module, optimizer)
     held = dict(module.named_parameters())
+    shapes = unflatten({name: tuple(p.shape) for name, p in held.items()})
+    names("load_optimizer_state", "state", state, ["t", "m", "v"])
+    fits("load_optimizer_state", {x: state[x] for x in "mv"}, {"m": shapes, "v": shapes}, "state")
+    if np.shape(state["t"]) != ():
+        raise ValueError(f"load_optimizer_state: t of state has shape {np.shape(state['t'])}, expected ()")
     m, v = ({x: laid_out_as(held[x], y) for x, y in flatten(to_torch(state[name])).items()} for name in "mv")
     t = float(state["t"])
     moments = {i: {"step": torch.tensor(t), "exp_avg": m[x], "exp_avg_sq": v[x]} for i, x in enumerate(order)}
     optimizer.load_state_dict(optimizer.state_dict() | {"state": moments})
+
+
+def _names_of(where: str, module: nn.Module, optimizer: torch.optim.Optimizer) -> list[str]:
+    """The names of the optimiser's parameters, in its order, if it is an Adam with the moments m and v alone."""
+    if not isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW):
+        raise TypeError(f"{where}: optimizer is {type(optimizer).__name__}, expected Adam or AdamW")
+    if any(group["amsgrad"] for group in optimizer.param_groups):
+        raise ValueError(f"{where}: optimizer has amsgrad, expected Adam or AdamW without it")
+    called = {p: name for name, p in module.named_parameters()}
+    held = [p for group in optimizer.param_groups for p in group["params"]]
+    for p in held:
+        if p not in called:
+            raise ValueError(f"{where}: optimizer has a tensor of shape {tuple(p.shape)} that module has not, "
+                             "expected the optimiser of this module")
+    return [called[p] for p in held]
 
 
 def _flat(tree: dict) -> dict[str, Tensor]:
@@ -109,13 +142,17 @@ def _flat(tree: dict) -> dict[str, Tensor]:
 def _named(where: str, parameters) -> dict[str, Tensor]:
     """Path → parameter, of whatever a torch optimiser would take, and of a tree."""
     if isinstance(parameters, nn.Module):
-        return dict(parameters.named_parameters())
+        return dict(unwrapped(parameters).named_parameters())
     if isinstance(parameters, dict):
         return _flat(parameters)
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
         raise TypeError(f"{where}: parameters is {type(parameters).__name__}, expected a module, a tree or a list")
     pairs = [x if isinstance(x, tuple) else (f"{i}", x) for i, x in enumerate(parameters)]
+    named: dict[str, Tensor] = {}
     for name, p in pairs:
         if not isinstance(p, Tensor):
             raise TypeError(f"{where}: parameters holds {type(p).__name__} at {name}, expected a tensor")
-    return dict(pairs)
+        if name in named:
+            raise ValueError(f"{where}: parameters has {name} twice, expected each name once")
+        named[name] = p
+    return named

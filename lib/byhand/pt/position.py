@@ -138,8 +138,11 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(0.02 * torch.randn(n, d))
 
-    def forward(self, n: Size, offset: Index = 0) -> Float[Tensor, "n d"]:
-        return learned_positions(self.table, n, offset)
+    def forward(
+        self, n: Size, offset: Index = 0, positions: Int[Tensor, "*P n"] | None = None
+    ) -> Float[Tensor, "*P n d"]:
+        """Rows offset … offset + n − 1; where tokens do not stand at 0, 1, …, those of `positions`."""
+        return learned_positions(self.table, n, offset) if positions is None else gather(self.table, positions)
 
 
 class RelativeBias(nn.Module):

@@ -4,7 +4,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from byhand import tree
 from byhand.check import Index, NonNegative, Params, Share, Size, checked, needs
 from byhand.config import ModelConfig
 from byhand.np.pretrain import (
@@ -88,15 +87,22 @@ def pretrain(params: dict, batch: dict, config: ModelConfig, training: bool = Fa
     needs("pretrain", "batch", batch, "ids", "mask", "targets")
     segments = batch["segments"] if config.segments else None
     H = encoder(batch["ids"], params["encoder"], config, batch["mask"], segments, training)
-    return _losses(H, params, batch, config, training)
+    E = params["encoder"]["embedding"]["tokens"]["E"]
+
+    def words(H):
+        return mlm_head(H, params["mlm"], E, config.eps)
+
+    def pairs(H):
+        return classify(pool(H, params["pool"]), params["nsp"], config.p, training)
+
+    return _losses(H, batch, words, pairs if "nsp" in params else None)
 
 
-def _losses(H, params, batch, config, training):
-    chosen, E = batch["targets"] != IGNORE, params["encoder"]["embedding"]["tokens"]["E"]
-    L = cross_entropy(mlm_head(H[chosen], params["mlm"], E, config.eps), batch["targets"][chosen])
-    if "nsp" not in params:
-        return L
-    return L + cross_entropy(classify(pool(H, params["pool"]), params["nsp"], config.p, training), batch["labels"])
+def _losses(H, batch, words, pairs):
+    """Of a head for the chosen words, and one for the pairs where there is one."""
+    chosen = batch["targets"] != IGNORE
+    L = cross_entropy(words(H[chosen]), batch["targets"][chosen])
+    return L + cross_entropy(pairs(H), batch["labels"]) if pairs else L
 
 
 class MlmHead(nn.Module):
@@ -108,10 +114,10 @@ class MlmHead(nn.Module):
         self.W, self.b = Linear(d, d).W, nn.Parameter(torch.zeros(d))
         self.norm = LayerNorm(d, eps)
         self.bias = nn.Parameter(torch.zeros(vocab))
-        self.eps = eps
 
     def forward(self, H: Float[Tensor, "*B d"], E: Float[Tensor, "V d"]) -> Float[Tensor, "*B V"]:
-        return mlm_head(H, tree.unflatten(dict(self.named_parameters())), E, self.eps)
+        G = activation(linear(H, self.W, self.b))
+        return unembed(self.norm(G), E) + self.bias
 
 
 class Pretraining(nn.Module):
@@ -123,11 +129,15 @@ class Pretraining(nn.Module):
         self.config = config
         self.encoder = Encoder(config)
         self.mlm = MlmHead(config.d, config.vocab, config.eps)
-        if pairs:
-            self.pool, self.nsp = Linear(config.d, config.d), Linear(config.d, 2)
+        self.pool = Linear(config.d, config.d) if pairs else None
+        self.nsp = Linear(config.d, 2) if pairs else None
 
     def forward(self, batch: dict) -> Float[Tensor, ""]:
         needs("Pretraining", "batch", batch, "ids", "mask", "targets")
         H = self.encoder(batch["ids"], batch["mask"], batch["segments"] if self.config.segments else None)
-        params = tree.unflatten(dict(self.named_parameters()))
-        return _losses(H, params, batch, self.config, self.training)
+        E = self.encoder.embedding.tokens.E
+        return _losses(H, batch, lambda H: self.mlm(H, E), None if self.nsp is None else self._pairs)
+
+    def _pairs(self, H):
+        P = self.pool(H[..., 0, :]).tanh()
+        return self.nsp(dropout(P, self.config.p, self.training))

@@ -65,7 +65,8 @@ class RNN(nn.Module):
     def forward(
         self, X: Float[Tensor, "*B n d"], h0: Float[Tensor, "*B h"] | None = None
     ) -> Float[Tensor, "*B n h"]:
-        return rnn(X, dict(self.named_parameters()), h0)
+        params = {"W_x": self.W_x, "W_h": self.W_h, "b": self.b}
+        return rnn(X, params, h0)
 
 
 class Conv1d(nn.Module):

@@ -28,7 +28,8 @@ from byhand.io.interrupts import InterruptsHeld
 from byhand.io.job import read_job, write_summary
 from byhand.io.run import History, Progress, Run, RunFolder, settings
 from byhand.np.optim import EXEMPT, Betas, warmup_cosine
-from byhand.pt._processes import PARALLEL, apart, cut, cut_after, laid_out_as, many, meet, of_the_first, share, whole
+from byhand.pt._modules import kept, place_of, put_back
+from byhand.pt._processes import PARALLEL, apart, cut, cut_after, many, meet, of_the_first, share, whole
 from byhand.pt.loss import bits, cross_entropy
 from byhand.pt.model import Decoder
 from byhand.pt.optim import adamw, load_optimizer_state, optimizer_state, set_lr
@@ -107,33 +108,32 @@ def train(
 ) -> Run:
     """The loop of the NumPy half, with its checkpoints: a run of either half goes on in the other.
 
-    Trains `module` in place; the trees of the Run are arrays. `evaluate(module)` runs in eval mode, without gradients.
-    Where torch.distributed is initialised, `batch_at(step)` gives the share of this process, as many micro-batches in
-    each; the first one writes, its evaluation counts, and all go on from the checkpoint that it finds. With `shard`
-    each process holds a share of each parameter, gradient and moment (FSDP2; Zhao et al. 2023): the module stays cut,
-    what is saved and returned is whole. Torch's random state is as before in the end.
+    Trains `module` in place; the trees of the Run are arrays, buffers included. `evaluate(module)` runs in eval mode,
+    without gradients. Where torch.distributed is initialised, `batch_at(step)` gives the share of this process, as many
+    micro-batches in each; the first one writes, its evaluation counts, and all go on from the checkpoint that it finds.
+    With `shard` each process holds a share of each parameter, gradient and moment (FSDP2; Zhao et al. 2023): the module
+    stays cut, what is saved and returned is whole. Torch's random state is as before in the end.
     """
     if patience is not None and evaluate is None:
         raise ValueError(f"train: patience is {patience} but evaluate is None, expected a function")
-    place, mode = next(module.parameters()).device, module.training
+    given, module = module, tree.unwrapped(module)  # checkpoints have the names of what is inside
+    place, mode = place_of("train", module), module.training
     rank = dist.get_rank() if (parallel := many()) else 0
     if shard:
         cut(module, place, parallel, compile)
     optimizer = adamw(module, 0.0, betas, eps, weight_decay, exempt)
 
     def trees():
-        return tree.from_torch(dict(module.named_parameters())), optimizer_state(module, optimizer)
+        return tree.from_torch(kept(module)), optimizer_state(module, optimizer)
 
     same = settings(
         config, seed=seed, max_norm=max_norm, betas=betas, eps=eps, weight_decay=weight_decay, exempt=exempt)
     history, run, best = History(), RunFolder(folder, save_every, keep, same, writes=rank == 0), None
     if saved := run.resume(history, *trees(), steps, resume, of_the_first(run.last(), place)):
-        with torch.no_grad():
-            for name, x in tree.flatten(tree.to_torch(saved.params)).items():
-                (p := module.get_parameter(name)).copy_(laid_out_as(p, x))
+        put_back(module, saved.params)
         load_optimizer_state(module, optimizer, saved.state)
         best = saved.best
-    runner = torch.compile(module) if compile else module
+    runner = torch.compile(module) if compile else given
     learner = DistributedDataParallel(runner) if parallel and not shard else runner
     try:
         with torch.random.fork_rng([place] if place.type == "cuda" else []), Progress(history, steps, not rank) as bar:
