@@ -84,7 +84,7 @@ def collect(store, source: str | Path, roster=(), functions: Iterable[str] = (),
                 left.refused.append(f"{file.name}: {getattr(error, 'strerror', None) or error}")
                 continue
             read = parsed(data, file.suffix)
-            answers = bool(functions & read.functions.keys())
+            answers = bool(functions & read.written.keys())
             student = names.get(plain(owner.student), "") if names else owner.student
             if functions and not answers and not (names and student) and whose.beside(listed, file.name):
                 left.passes("it lies beside the students' folders, and has no function of this set", file.name)
