@@ -435,6 +435,8 @@ def check_export(m, tmp_path):
         if r.points is None:
             with pytest.raises(ValueError, match=re.escape(f"{r.student} is {r.status}, expected a grade")):
                 m.export.gradescope(r, [], questions)
+    pair = m.export.file_names(["Ann", "ann", "Ben", "a b"])
+    assert len({name.lower() for name in pair.values()}) == 4 and pair["Ben"] == "Ben"
     names = [m.export.file_name(x) for x in ("ann", "a b", "a_b", "a-b", "a.b", "../x", "/etc", "", "ä", "x" * 90, "x" * 91)]
     assert len(set(names)) == len(names) and names[0] == "ann" and not [x for x in names if not x or "/" in x or x.startswith(".") or len(x) > 100]
 
@@ -534,6 +536,8 @@ WRONG = [  # part, the check that must fail, and the edit
     ("export", "export", '"score": earned(p)', '"score": p["automatic"]'),
     ("export", "export", '"output_format": "text"', '"output_format": "plain"'),
     ("export", "export", "return plain if plain and plain == student else", "return plain if plain else"),
+    ("export", "export", "times = Counter(name.lower() for", "times = Counter(name for"),
+    ("export", "export", "name if times[name.lower()] == 1 else", "name if False else"),
 ]
 
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+from collections import Counter
 
 from .inert import inert
 from .store import earned
@@ -17,7 +18,18 @@ OPEN = ("waiting", "error")  # what must be settled before grades leave
 def file_name(student: str) -> str:
     """A student's name as the name of a file: two students never share one, and none leads out of a folder."""
     plain = "".join(c if c.isalnum() or c in "-_@" else "_" for c in student)[:60]
-    return plain if plain and plain == student else f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
+    return plain if plain and plain == student else _marked(plain, student)
+
+
+def file_names(students) -> dict[str, str]:
+    """By student; where two differ by case alone, which some systems do not see, each has a mark of its own."""
+    found = {student: file_name(student) for student in students}
+    times = Counter(name.lower() for name in found.values())
+    return {student: name if times[name.lower()] == 1 else _marked(name, student) for student, name in found.items()}
+
+
+def _marked(plain: str, student: str) -> str:
+    return f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
 
 
 def table(rows, points, questions, title: str, kind: str, names=None) -> str:

@@ -35,11 +35,11 @@ def run_export(a) -> int:
     if a.format == "gradescope":
         folder = a.to or a.store / a.set / "gradescope"
         folder.mkdir(parents=True, exist_ok=True)
-        made = 0
+        made, files = 0, export.file_names(row.student for row in rows)
         for row in rows:
             if row.points is not None:
                 mine = [p for p in points if p["student"] == row.student]
-                target = folder / export.file_name(row.student)
+                target = folder / files[row.student]
                 target.mkdir(exist_ok=True)
                 write_whole(target / "results.json", export.gradescope(row, mine, questions).encode())
                 made += 1
@@ -61,11 +61,12 @@ def run_feedback(a) -> int:
         folder.mkdir(exist_ok=True)
         rows = [row for row in store.rows(most) if row.status not in ("waiting", "not submitted")]
         book, names = feedback.built_book(folder) if a.book is None else a.book, called(a)
+        files = export.file_names(row.student for row in rows)
         for row in rows:
             cells = read(store.submission(row.student)).cells
             page = feedback.page(row, store.points(row.student), questions, TITLES[a.set],
                                  store.pictures(row.student), cells, book, names.get(row.student, ""))
-            write_whole(folder / f"{export.file_name(row.student)}.html", page.encode())
+            write_whole(folder / f"{files[row.student]}.html", page.encode())
     say(f"{len(rows)} pages in {folder}")
     if not book:
         say("Sections are named, but not linked: say where the book is with --book ADDRESS")
