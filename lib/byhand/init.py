@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from byhand.check import AtLeast, checked
+from byhand.check import AtLeast, Dtype, checked
 from byhand.config import ModelConfig
 from byhand.np.linear import init_linear
 from byhand.np.norm import init_norm
@@ -13,7 +13,7 @@ from byhand.tree import flatten, unflatten
 
 
 @checked
-def init_model(rng: np.random.Generator, config: ModelConfig, dtype=np.float32) -> dict:
+def init_model(rng: np.random.Generator, config: ModelConfig, dtype: Dtype = np.float32) -> dict:
     """Parameters of a model: weights of variance 1/d_in, rows of embeddings 1/d; what returns to the stream is smaller,
     by 1/√(2 L) for the 2 L sublayers that add to it (Radford et al. 2019)."""
     shrink = 1 / math.sqrt(2 * config.layers) if config.norm_first and config.residual else 1
@@ -32,7 +32,7 @@ def init_model(rng: np.random.Generator, config: ModelConfig, dtype=np.float32) 
 
 
 @checked
-def init_pretrain(rng: np.random.Generator, config: ModelConfig, pairs: bool = True, dtype=np.float32) -> dict:
+def init_pretrain(rng: np.random.Generator, config: ModelConfig, pairs: bool = True, dtype: Dtype = np.float32) -> dict:
     """{encoder, mlm}, and with `pairs` {pool, nsp}."""
     d = config.d
     mlm = init_linear(rng, d, d, dtype) | {"norm": init_norm(d, dtype=dtype), "bias": np.zeros(config.vocab, dtype)}
@@ -46,7 +46,7 @@ def init_classifier(
     config: ModelConfig,
     classes: Annotated[int, AtLeast(2)],
     pretrained: dict | None = None,
-    dtype=np.float32,
+    dtype: Dtype = np.float32,
 ) -> dict:
     """{encoder, pool, head}: encoder and, where it was trained, pool from `pretrained`; the rest fresh."""
     fresh = {"pool": init_linear(rng, config.d, config.d, dtype), "head": init_linear(rng, config.d, classes, dtype)}

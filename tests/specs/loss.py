@@ -86,7 +86,8 @@ def perplexity_of_a_uniform_guess(module):
     near(module.perplexity(L), 8, "perplexity and choices")
     near(module.bits(L), 3, "bits")
     near(module.bits(L, 0.25), 0.75, "bits a character")
-    assert module.perplexity(1e6) == math.inf
+    assert module.perplexity(1e6) == module.perplexity(709.79) == math.inf and math.isnan(module.perplexity(math.nan))
+    assert module.perplexity(709.7) == math.exp(709.7)
 
 
 def uniform_logits_cost_the_log_of_the_choices(module):
@@ -151,7 +152,10 @@ WRONG = [
     M("np.loss.cross_entropy_forward", "twin invariant", "a sum, not a mean", "w / total, np.where", "w, np.where"),
     M("np.loss.cross_entropy_forward", "invariant", "negative weights accepted",
       "if (weights < 0).any():", "if False:"),
-    M("np.loss.perplexity", "invariant", "perplexity in base two", "math.exp(loss) if", "2.0**loss if"),
+    M("np.loss.perplexity", "invariant", "perplexity in base two", "math.exp(loss)", "2.0**loss"),
+    M("np.loss.perplexity", "invariant", "perplexity: NaN made infinite",
+      "math.inf if loss > 709.78 else math.exp(loss)", "math.exp(loss) if loss < 709.78 else math.inf"),
+    M("np.loss.perplexity", "invariant", "perplexity: infinite before float64 ends", "709.78", "709"),
     M("np.loss.cross_entropy_forward", "invariant", "a NumPy smoothing makes float64",
       "smoothing: Share = 0.0", "smoothing=0.0"),
     M("np.loss.cross_entropy_backward", "invariant", "probabilities in the cache written to",

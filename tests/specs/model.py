@@ -12,7 +12,7 @@ from byhand.init import init_model
 from byhand.np import model as np_model
 from byhand.np.mask import padding_mask
 from byhand.pt import model as pt_model
-from invariants import every_part_counts, near, normal, rng, same
+from invariants import every_part_counts, near, normal, raises, rng, same
 from mutants import M
 from proofs import refusals
 from specs.block import each_is_there, filled, laid_out
@@ -307,6 +307,13 @@ def modules_hold_the_tree(module):
         near(held(*ids).detach(), plain, f"{config.kind}, {config.position}, without masks")
 
 
+def dtypes_are_named_in_any_way(module):
+    for dtype in ("float64", np.dtype("float64"), float):
+        assert {x.dtype for x in tree.flatten(module.init_model(rng(), CONFIGS[0], dtype)).values()} == {np.dtype(np.float64)}
+    for dtype in (int, np.float16, None, 3, "x", torch.float32):
+        raises(TypeError, "init_model: dtype is .*, expected float32 or float64", lambda dtype=dtype: module.init_model(rng(), CONFIGS[0], dtype))
+
+
 def modules_use_their_parts(module):
     for config in CONFIGS:
         net = {"encoder": module.Encoder, "decoder": module.Decoder, "encoder_decoder": module.EncoderDecoder}[config.kind]
@@ -428,7 +435,7 @@ INVARIANTS = {
     "pt.model": [twins_agree, no_token_sees_a_later_one, padding_is_not_seen,
                  sequences_that_share_a_row_are_as_alone, both_sides_may_be_padded_at_the_left, positions_may_be_given, modules_hold_the_tree,
                  modules_drop_in_training_alone, modules_use_their_parts, modules_are_made_on_any_device, refused_by_torch],
-    "init": [init_keeps_the_stream_level],
+    "init": [init_keeps_the_stream_level, dtypes_are_named_in_any_way],
 }
 WRONG = [
     M("np.model.stack_backward", "invariant", "only the last block sends a gradient to the encoder",
@@ -559,6 +566,7 @@ WRONG = [
       'kind_among("Encoder", config, "encoder", "encoder_decoder")', "pass"),
     M("pt.model.embed", "invariant", "segments ignored where there are none",
       'len(params["tokens"]["E"]), ids, segments, positions)', 'len(params["tokens"]["E"]), ids, None, positions)'),
+    M("init.init_model", "invariant", "zeros of whole numbers, and float16", "dtype: Dtype = np", "dtype=np"),
     M("init.init_model", "invariant", "what returns to the stream is not made smaller",
       "1 / math.sqrt(2 * config.layers) if", "1 if"),
     M("init.init_model", "invariant", "made smaller in post too",

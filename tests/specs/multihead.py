@@ -451,6 +451,9 @@ refused_by_torch = refusals(
     ("Multihead", ValueError, "Multihead: d is 5, expected a multiple of 2", 5, 2),
     ("Multihead", ValueError, "Multihead: heads is 0, expected at least 1", 5, 0),
     ("Multihead", ValueError, "Multihead: kv_heads is 3, expected a divisor of the 4 heads", 4, 4, 3),
+    ("Multihead", ValueError, "Multihead: max_distance is None, expected a whole number, since position is 'relative'", 4, 4, None, None, None, True, "relative"),
+    ("Multihead", ValueError, "Multihead: max_distance is 2, expected None, since position is 'none'", 4, 4, None, None, None, True, "none", 1.0, 2),
+    ("Multihead", ValueError, "Multihead: width of a head is 3, expected a multiple of 2", 6, 2, None, None, None, True, "rope"),
 )
 
 

@@ -11,6 +11,7 @@ are jaxtyping's, and tests run its check too; what a reader meets is this one.
 from byhand.check.arrays import Params, ValuesTrusted, finite
 from byhand.check.generation import has_room, kv_fits, log_probabilities, marks_differ, prompts_fit, words_alone
 from byhand.check.ids import IdPairs, IdRows, Wholes
+from byhand.check.kinds import Dtype
 from byhand.check.numbers import (
     Above,
     AtLeast,
@@ -50,7 +51,7 @@ from byhand.check.trees import loss_answer, not_empty, number_from, optimiser_tr
 from byhand.check.values import Logits
 
 __all__ = [
-    "Above", "AtLeast", "AtMost", "Below", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
+    "Above", "AtLeast", "AtMost", "Below", "Dtype", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
     "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_finite", "all_float64", "at_least",
     "axes_of", "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below",
     "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree",

@@ -1,6 +1,8 @@
 """Kinds of arguments beside arrays and numbers: words, functions, configurations, lists, parameter trees."""
 
-from typing import Any
+from typing import Annotated, Any
+
+import numpy as np
 
 from byhand.check.arrays import ArrayOf
 from byhand.check.numbers import kind_of
@@ -79,6 +81,24 @@ class Instance:
 
 def kind_of_class(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+
+
+class FloatKind:
+    """float32 or float64, as NumPy's type, however it was named: in float16 sums overflow without a sound."""
+
+    binds = False
+
+    def __call__(self, where: str, name: str, x: Any, seen: dict) -> type:
+        try:
+            kind = np.dtype(x)
+        except (TypeError, ValueError, AttributeError):
+            kind = None
+        if x is None or kind not in (np.float32, np.float64):
+            raise TypeError(f"{where}: {name} is {x!r}, expected float32 or float64")
+        return kind.type
+
+
+Dtype = Annotated[Any, FloatKind()]
 
 
 class Several:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Size, checked, ids_below, not_empty
+from byhand.check import Dtype, Size, checked, ids_below, not_empty
 from byhand.np.linear import (
     GatherCache,
     LinearCache,
@@ -167,12 +167,14 @@ def patch_embedding_backward(
 
 
 @checked
-def init_embedding(rng: np.random.Generator, V: Size, d: Size, dtype=np.float32) -> dict[str, Float[Array, "..."]]:
+def init_embedding(
+    rng: np.random.Generator, V: Size, d: Size, dtype: Dtype = np.float32
+) -> dict[str, Float[Array, "..."]]:
     """{E}, variance 1/d: rows of length about one, and logits of variance about one for unit-variance tokens."""
     return {"E": rng.normal(scale=1 / math.sqrt(d), size=(V, d)).astype(dtype)}
 
 
 @checked
-def init_sgns(rng: np.random.Generator, V: Size, d: Size, dtype=np.float32) -> dict[str, Float[Array, "..."]]:
+def init_sgns(rng: np.random.Generator, V: Size, d: Size, dtype: Dtype = np.float32) -> dict[str, Float[Array, "..."]]:
     """{W_in, W_out}: W_in uniform within ±1/2d, W_out zero, so that every probability starts at one half."""
     return {"W_in": rng.uniform(-0.5 / d, 0.5 / d, size=(V, d)).astype(dtype), "W_out": np.zeros((V, d), dtype)}

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Shape, Size, checked, ids_below, repeats_to
+from byhand.check import Dtype, Shape, Size, checked, ids_below, repeats_to
 
 
 class MatmulCache(NamedTuple):
@@ -132,7 +132,7 @@ def scatter_add_backward(dZ: Float[Array, "size d"], cache: ScatterAddCache) -> 
 
 @checked
 def init_linear(
-    rng: np.random.Generator, d_in: Size, d_out: Size, dtype=np.float32
+    rng: np.random.Generator, d_in: Size, d_out: Size, dtype: Dtype = np.float32
 ) -> dict[str, Float[Array, "..."]]:
     """Parameters {W, b}: W normal with variance 1/d_in, which keeps the variance of the output at one; b zero."""
     W = rng.normal(scale=1 / math.sqrt(d_in), size=(d_in, d_out)).astype(dtype)

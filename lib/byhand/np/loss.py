@@ -63,7 +63,7 @@ def cross_entropy_backward(dL: Float[Array, ""] | float, cache: CrossEntropyCach
 def perplexity(loss: SupportsFloat) -> float:
     """e^L: as uncertain as a fair choice among so many; infinity where float64 ends."""
     loss = float(loss)
-    return math.exp(loss) if loss < 709 else math.inf  # (11.6)
+    return math.inf if loss > 709.78 else math.exp(loss)  # (11.6)
 
 
 @checked

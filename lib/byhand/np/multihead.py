@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Params, Positive, Shape, Size, checked, groups, heads_fit, multiple_of
+from byhand.check import Dtype, Params, Positive, Shape, Size, checked, groups, heads_fit, multiple_of
 from byhand.np.attention import AttentionCache, attention_backward, attention_forward
 from byhand.np.linear import AddCache, LinearCache, add_backward, add_forward, linear_backward, linear_forward
 from byhand.np.mask import causal_mask
@@ -233,7 +233,7 @@ def init_multihead(
     d_k: Size | None = None,
     d_m: Size | None = None,
     bias: bool = True,
-    dtype=np.float32,
+    dtype: Dtype = np.float32,
     max_distance: Size | None = None,
 ) -> dict[str, Float[Array, "..."]]:
     """Parameters of `multihead`, d_k = d / heads unless given; with `max_distance`, a table of relative biases of 0."""

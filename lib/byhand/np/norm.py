@@ -8,6 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from byhand.check import (
+    Dtype,
     NonNegative,
     Params,
     Size,
@@ -203,7 +204,7 @@ def rms_norm_backward(
 
 
 @checked
-def init_norm(d: Size, bias: bool = True, dtype=np.float32) -> dict[str, Float[Array, " d"]]:
+def init_norm(d: Size, bias: bool = True, dtype: Dtype = np.float32) -> dict[str, Float[Array, " d"]]:
     """Parameters {gamma, beta}, ones and zeros: a fresh norm only standardizes. RMSNorm has no beta."""
     params = {"gamma": np.ones(d, dtype)}
     return params | {"beta": np.zeros(d, dtype)} if bias else params

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Index, Positive, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
+from byhand.check import Dtype, Index, Positive, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
 from byhand.np.linear import (
     AddCache,
     GatherCache,
@@ -212,14 +212,14 @@ def interleave_permutation(d: Size) -> Int[Array, " d"]:
 
 @checked
 def init_learned_positions(
-    rng: np.random.Generator, n: Size, d: Size, dtype=np.float32
+    rng: np.random.Generator, n: Size, d: Size, dtype: Dtype = np.float32
 ) -> dict[str, Float[Array, "n d"]]:
     """Parameters {table}, small and random."""
     return {"table": rng.normal(scale=0.02, size=(n, d)).astype(dtype)}
 
 
 @checked
-def init_relative_bias(H: Size, max_distance: Size, dtype=np.float32) -> dict[str, Float[Array, "H r"]]:
+def init_relative_bias(H: Size, max_distance: Size, dtype: Dtype = np.float32) -> dict[str, Float[Array, "H r"]]:
     """Parameters {table}, zero: every distance starts alike."""
     return {"table": np.zeros((H, 2 * max_distance + 1), dtype)}
 

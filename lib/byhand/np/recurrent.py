@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand.check import Params, Size, checked
+from byhand.check import Dtype, Params, Size, checked
 from byhand.np.linear import LinearCache, linear_backward, linear_forward
 
 ELMAN = {"W_x": "d h", "W_h": "h h", "b": "h"}
@@ -115,7 +115,7 @@ def receptive_field(kernel: Size, dilations: list[Size] | tuple[Size, ...]) -> i
 
 
 @checked
-def init_rnn(rng: np.random.Generator, d: Size, h: Size, dtype=np.float32) -> dict[str, Float[Array, "..."]]:
+def init_rnn(rng: np.random.Generator, d: Size, h: Size, dtype: Dtype = np.float32) -> dict[str, Float[Array, "..."]]:
     """{W_x, W_h, b}: variances 1/d and 1/h, which puts the spectral radius of W_h near one; b zero."""
     W_x = rng.normal(scale=1 / math.sqrt(d), size=(d, h)).astype(dtype)
     W_h = rng.normal(scale=1 / math.sqrt(h), size=(h, h)).astype(dtype)
@@ -124,7 +124,7 @@ def init_rnn(rng: np.random.Generator, d: Size, h: Size, dtype=np.float32) -> di
 
 @checked
 def init_conv1d(
-    rng: np.random.Generator, kernel: Size, d_in: Size, d_out: Size, dtype=np.float32
+    rng: np.random.Generator, kernel: Size, d_in: Size, d_out: Size, dtype: Dtype = np.float32
 ) -> dict[str, Float[Array, "..."]]:
     """{W, b}: variance 1 / (kernel · d_in), the number of terms in a sum; b zero."""
     W = rng.normal(scale=1 / math.sqrt(kernel * d_in), size=(kernel, d_in, d_out)).astype(dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand.check import Index, NonNegative, Params, Shape, Size, at_least, checked, same_shape
+from byhand.check import Dtype, Index, NonNegative, Params, Shape, Size, at_least, checked, same_shape
 from byhand.np.norm import (
     NormCache,
     RMSNormCache,
@@ -111,7 +111,8 @@ def deepnorm(encoder_layers: Index, decoder_layers: Index = 0) -> dict[str, tupl
 
 @checked
 def init_weights(
-    rng: np.random.Generator, d_in: Size, d_out: Size, scheme: Scheme = "lecun", layers: Size = 1, dtype=np.float32
+    rng: np.random.Generator, d_in: Size, d_out: Size, scheme: Scheme = "lecun", layers: Size = 1,
+    dtype: Dtype = np.float32,
 ) -> Float[Array, "d_in d_out"]:
     """Normal weights of the standard deviation that `init_std` gives."""
     return rng.normal(scale=init_std(scheme, d_in, d_out, layers), size=(d_in, d_out)).astype(dtype)

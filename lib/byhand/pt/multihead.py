@@ -133,6 +133,12 @@ class Multihead(nn.Module):
         groups("Multihead", heads, self.kv_heads)
         multiple_of("Multihead", heads, d=heads * d_k if d_k else d)
         d_k, d_m = d_k or d // heads, d_m or d
+        if (max_distance is None) == (position == "relative"):
+            expected = "a whole number" if position == "relative" else "None"
+            raise ValueError(f"Multihead: max_distance is {max_distance}, expected {expected}, since position is "
+                             f"{position!r}")
+        if position in ("rope", "rope_half"):
+            multiple_of("Multihead", 2, **{"width of a head": d_k})
         sizes = {"q": (d, heads * d_k), "k": (d_m, self.kv_heads * d_k), "v": (d_m, self.kv_heads * d_k),
                  "o": (heads * d_k, d)}
         for name, (d_in, d_out) in sizes.items():
