@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from byhand.check import are_paths
+
 
 def flatten(tree: dict, prefix: str = "") -> dict[str, Any]:
     """{"a": {"b": x}} → {"a.b": x}, in the order of the tree; a subtree of nothing has no path and is left out."""
@@ -26,10 +28,9 @@ def flatten(tree: dict, prefix: str = "") -> dict[str, Any]:
 
 def unflatten(flat: dict[str, Any]) -> dict:
     """{"a.b": x} → {"a": {"b": x}}: the inverse of `flatten`."""
+    are_paths("unflatten", flat)
     tree: dict = {}
     for path, value in flat.items():
-        if not isinstance(path, str) or not all(path.split(".")):
-            raise ValueError(f"unflatten: path is {path!r}, expected names with dots between them")
         *parents, name = path.split(".")
         node = tree
         for parent in parents:

@@ -17,6 +17,13 @@ def leaves_of(tree: dict, prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def are_paths(where: str, flat: dict) -> None:
+    """Names with dots between them."""
+    for path in flat:
+        if not isinstance(path, str) or not all(path.split(".")):
+            raise ValueError(f"{where}: path is {path!r}, expected names with dots between them")
+
+
 def same_trees(where: str, **trees: Any) -> None:
     """Trees of finite arrays of float32 or float64, all with the names of the first and, leaf by leaf, its shapes and
     dtypes. Squares of float16 vanish or overflow without a sound."""
