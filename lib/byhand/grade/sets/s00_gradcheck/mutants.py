@@ -732,8 +732,8 @@ CHECKS = (
         "the input as upstream",
         _checks(lambda Y, X, rng: X, lambda error, size: error <= 1e-4 * size),
         "One way to this pattern is dY = X, or dY = Y: the true gradient of LayerNorm is 0, for a row that grows in "
-        "its own direction gives the same output, so noise is compared with noise, and the right layer is refused. Take "
-        "a random dY.",
+        "its own direction gives the same output, so noise is compared with noise, and the right layer is refused. "
+        "Take a random dY.",
         "0.4",
         ("seven layers",),
     ),
