@@ -1234,7 +1234,7 @@ def test_a_mistake_shows_well_over_the_tolerance_or_in_these_very_numbers(mine, 
 
 
 def test_a_coarse_tolerance_hides_no_mistake():
-    """Sums in bfloat16 differ in their last digits from those of the known mistake, and are wrong by five tolerances."""
+    """Sums in bfloat16 differ in their last digits from those of the known mistake, and are off by five tolerances."""
     case = Case("numbers", dict, "", rtol=1e-2)
     assert shows(np.full(3, 1.05), np.full(3, 1.0505), np.ones(3), case)
 
