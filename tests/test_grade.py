@@ -44,7 +44,7 @@ from byhand.grade.model import (
     make_inputs,
     places_of_names,
 )
-from byhand.grade.recognise import same_array
+from byhand.grade.recognise import same_array, shows
 from byhand.grade.run import run
 from byhand.grade.selfcheck import balance, problems
 from byhand.grade.sets import (
@@ -1254,6 +1254,19 @@ def test_a_case_speaks_against_a_mistake_by_the_outputs_in_which_it_shows():
     assert flat in text(lambda X: 3 * X, lambda X, y: np.tan(y))  # another output is wrong as well
     assert doubt in text(lambda X: 4 * X, lambda X, y: right(X, y)[1])  # wrong in another way
     assert doubt in text(lambda X: 2 * X, lambda X, y: np.tan(y))  # right where it should show
+
+
+@pytest.mark.parametrize(("mine", "known", "said"), [
+    (1 + 2e-9, 1 + 1e-9, False), (1 + 2e-9, 1 + 2e-9, True), (1 + 2e-9, 1 + 1.9e-9, True), (1.5, 1.5, True)])
+def test_a_mistake_shows_well_over_the_tolerance_or_in_these_very_numbers(mine, known, said):
+    case = Case("numbers", dict, "", rtol=1e-9)
+    assert shows(np.full(3, mine), np.full(3, known), np.ones(3), case) == said
+
+
+def test_a_coarse_tolerance_hides_no_mistake():
+    """Sums in bfloat16 differ in their last digits from those of the known mistake, and are off by five tolerances."""
+    case = Case("numbers", dict, "", rtol=1e-2)
+    assert shows(np.full(3, 1.05), np.full(3, 1.0505), np.ones(3), case)
 
 
 def test_an_error_of_rounding_is_no_mistake_that_hardly_shows():

@@ -8,7 +8,7 @@ from .run import Result
 
 _abs, _isfinite, _isnan, _Float = np.abs, np.isfinite, np.isnan, np.float64  # bound now, as in the judge
 SEEN = ("ok", "structure")  # kinds of results that can be compared
-FAR = 100  # a mistake must be so many times further from the right numbers than from the answer
+FAR = 10  # times: what is well over a tolerance, or much further
 
 
 def same(question, case, mine, other):
@@ -48,9 +48,10 @@ def same_array(a, b, case):
     return bool(b.size == 0 or float(_abs(a - b).max()) <= rtol * float(_abs(b).max()) + case.atol)
 
 
-def nearer(mine, known, right):
-    """Is an array, within the tolerance that of a mistake, much nearer to it than the mistake is to the right one?
-    Where a mistake hardly shows, as in weights of 0 and 1, any small error would else be taken for it."""
+def shows(mine, known, right, case):
+    """Is an array, within the tolerance that of a mistake, its own?  Yes, if the mistake is wrong by well over the
+    tolerance, or much further from the right one than from the answer.  Where a mistake hardly shows, as in weights of
+    0 and 1, any small error would else be taken for it."""
     arrays = mine, known, right
     if any(isinstance(a, str) or a.dtype.kind not in "fc" or a.shape != mine.shape for a in arrays):
         return True
@@ -58,7 +59,9 @@ def nearer(mine, known, right):
     if not finite.all() and not (_isfinite(mine) == _isfinite(right)).all():
         return True  # nan or inf where there should be a number: wrong by more than enough
     mine, known, right = (a[finite].astype(_Float) for a in arrays)
-    return FAR * float(_abs(mine - known).max(initial=0.0)) <= float(_abs(known - right).max(initial=0.0))
+    off = float(_abs(known - right).max(initial=0.0))
+    tolerance = case.rtol * float(_abs(right).max(initial=0.0)) + case.atol
+    return off > FAR * tolerance or off >= FAR * float(_abs(mine - known).max(initial=0.0))
 
 
 def _equals(question, case, mine, known, right):
@@ -67,7 +70,7 @@ def _equals(question, case, mine, known, right):
         return False
     if mine.kind != "ok" or mine.changed:
         return True
-    return all(nearer(mine.arrays[i], known.arrays[i], right[i]) for i in _wrong(question, case, mine, right))
+    return all(shows(mine.arrays[i], known.arrays[i], right[i], case) for i in _wrong(question, case, mine, right))
 
 
 def _looked(question, case):

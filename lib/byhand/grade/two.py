@@ -8,7 +8,7 @@ import numpy as np
 from .alike import ENOUGH, against, weight
 from .compose import pairs
 from .judge import finish
-from .recognise import SEEN, nearer, same, same_array
+from .recognise import SEEN, same, same_array, shows
 from .run import Result, run
 
 _abs, _isfinite, _where, _errstate = np.abs, np.isfinite, np.where, np.errstate
@@ -183,7 +183,7 @@ def _facts(question, case, mine, theirs, expected):
     return _Facts(
         case, own, arrays if own is not None else [None] * len(arrays), expected, looked,
         [i for i in looked if i not in fine],
-        [{i for i in agree(a, own) if i in fine or nearer(own[i], a[i], expected[i])} for a in arrays],
+        [{i for i in agree(a, own) if i in fine or shows(own[i], a[i], expected[i], case)} for a in arrays],
         [agree(a, expected) for a in arrays],
     )
 
