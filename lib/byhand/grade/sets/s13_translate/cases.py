@@ -302,7 +302,7 @@ def long_enough(rng):
 
 def longer_or_shorter(rng):
     """The same of another length, so that another share of the runs is right."""
-    words, n = rng.permutation(WORDS).tolist(), int(rng.choice([5, 6, 8]))
+    words, n = rng.permutation(WORDS).tolist(), int(rng.choice([8, 9, 10]))
     return {"hypotheses": [words[: n + 2]], "references": [[[*words[1:n], words[n + 1], words[n]]]], "order": 3}
 
 
