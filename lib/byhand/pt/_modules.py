@@ -1,7 +1,5 @@
 """Chapter 5: what modules share: parameters under the names of a tree, and layers that keep nothing."""
 
-from collections.abc import Iterable
-
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -10,13 +8,13 @@ from byhand.pt._processes import laid_out_as
 from byhand.tree import flatten, to_torch
 
 
-def held(module: nn.Module, names: Iterable[str]) -> dict[str, Tensor]:
-    """Name → tensor of a module, as its functions take them; `?` marks what may be None, as in `Params`.
+def held(module: nn.Module, shapes: dict[str, str]) -> dict[str, Tensor]:
+    """Name → tensor of a module, as its functions take them; `shapes` are those of `Params`, `?` is what may be None.
 
     Attributes are read, not `named_parameters()`: that lists a tied tensor once, and one that is pruned, parametrised
     or a buffer not at all.
     """
-    found = {name: getattr(module, name, None) for name in (name.rstrip("?") for name in names)}
+    found = {name: getattr(module, name, None) for name in (name.rstrip("?") for name in shapes)}
     return {name: x for name, x in found.items() if x is not None}
 
 

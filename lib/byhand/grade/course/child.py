@@ -170,9 +170,11 @@ def answered(question, cells, plain, write):
     forget(vars(course), [about.drive, *(x for _, inputs in ready for x in inputs.values())])
     plain.clear()
     question.clear()
+    begun = time.monotonic()
     scope, problems, skipped = namespace(cells, name, lent, runner.time_limit, seconds)
-    answer = scope.get(name)
-    write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5], "skipped": skipped[:5]}))
+    answer, slow = scope.get(name), time.monotonic() - begun >= seconds / 2
+    write(frame({"question": asked, "loaded": answer is not None, "problems": problems[:5], "skipped": skipped[:5],
+                 "slow": slow}))
     if answer is None:
         return
     end = math.inf  # as `examine` has it: after a case that is late only those that stand before it count

@@ -90,13 +90,16 @@ def part(file):
 
 
 def late(data):
-    """Of what came back, the number of cases, and the place of the first that met the limit of time: as `examine` has
-    it, no case behind it counts. A child that lies here loses its own points."""
+    """Of what came back, the number of cases, the place of the first that met the limit of time, since as `examine` has
+    it no case behind it counts, and whether what stands around the answer met its own limit, and each case failed. A
+    child that lies here loses its own points."""
     from byhand.grade.child import frames
 
-    cases = [head for head, _ in frames(data) if "kind" in head]
+    heads = [head for head, _ in frames(data)]
+    cases = [head for head in heads if "kind" in head]
     places = (head.get("place") for head in cases if head["kind"] == "late")
-    return len(cases), min((place for place in places if type(place) is int), default=1 << 30)
+    in_vain = any(head.get("slow") is True for head in heads) and all(head["kind"] == "error" for head in cases)
+    return len(cases), min((place for place in places if type(place) is int), default=1 << 30), in_vain
 
 
 def main():
@@ -157,8 +160,9 @@ def main():
             data, end, code = watched(child, reading, seconds)
             os.close(reading)
             if not hidden:
-                there, ends[question["id"]] = late(data)
-                stopped |= {question["id"]} if end == "late" and there < len(question["cases"]) else set()
+                there, ends[question["id"]], in_vain = late(data)
+                if in_vain or end == "late" and there < len(question["cases"]):
+                    stopped.add(question["id"])
             send(out, frame(about | {"end": end, "code": code}, [data]))
 
 
