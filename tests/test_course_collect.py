@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from byhand.grade.course import batch, cli, collect, incoming, roster, store, whose
 from byhand.grade.limits import TimeUp, time_limit
+from byhand.grade.sets import questions_of
 from hostile import HEAD, KEY, A, B, notebook
 from proofs import as_shipped
 from rewritten import rewritten
@@ -18,7 +19,7 @@ from test_course_parts import Shelf, collecting
 REAL = {module.__name__.rsplit(".", 1)[1]: module for module in (collect, incoming, roster, whose)}
 MOODLE = "{}_{}_assignsubmission_file_"
 ANN, BEN = MOODLE.format("Ann Example", 1234), MOODLE.format("Ben B", 77)
-FUNCTIONS = ["attention", "softmax_vjp"]
+QUESTIONS = questions_of("04")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -113,6 +114,7 @@ def check_counts(m, tmp_path):
         "a helper beside what cannot be read": ({"ex04.ipynb": "{", "utils.py": helper}, "ex04.ipynb"),
         "scratch": ({"ex04.ipynb": mine, "scratch.ipynb": none}, "ex04.ipynb"),
         "an answer by another name": ({"ex04.ipynb": notebook("attention = [].append"), "scratch.ipynb": none}, "ex04.ipynb"),
+        "an answer that a check names": ({"ex04.ipynb": notebook("check('04.2', [].append)"), "scratch.ipynb": none}, "ex04.ipynb"),
         "work in a Python file": ({"notes.ipynb": none, "a.py": A}, "a.py"),
         "a copy": ({"ex04 (1).ipynb": new, "ex04.ipynb": old}, "ex04 (1).ipynb"),
         "the tenth copy": ({"ex04 (10).ipynb": new, "ex04 (9).ipynb": old}, "ex04 (10).ipynb"),
@@ -126,13 +128,13 @@ def check_counts(m, tmp_path):
         folder = handed(tmp_path / str(i), {f"{ANN}/{file}": data for file, data in files.items()})
         for age, file in enumerate(files):  # the one that counts is the oldest, but in the last case
             os.utime(folder / ANN / file, 2 * (1e9 + (age if file != "b.ipynb" else 5),))
-        found = m.collect.collect(Shelf(), folder, (), FUNCTIONS)
+        found = m.collect.collect(Shelf(), folder, (), QUESTIONS)
         assert found.several["1234"][-1] == f"{ANN}/{counts}" and sorted(found.several["1234"]) == sorted(f"{ANN}/{f}" for f in files), name
         assert [x.split(":")[0] for x in found.unreadable] == (["1234"] if "{" in files.values() else []), name
-    found = m.collect.collect(Shelf(), handed(tmp_path / "none", {"ann.ipynb": none, "bob.ipynb": mine, "cy.ipynb": "{"}), (), FUNCTIONS)
+    found = m.collect.collect(Shelf(), handed(tmp_path / "none", {"ann.ipynb": none, "bob.ipynb": mine, "cy.ipynb": "{"}), (), QUESTIONS)
     assert found.without == ["ann: ann.ipynb"]
     files = {"week4/ann/x.ipynb": mine, "week4/bob/x.ipynb": mine, "utils.py": helper, "cy.py": A}
-    found = m.collect.collect(Shelf(), handed(tmp_path / "beside", files), (), FUNCTIONS)
+    found = m.collect.collect(Shelf(), handed(tmp_path / "beside", files), (), QUESTIONS)
     assert sorted(found.kept) == ["ann", "bob", "cy"] and [x for names in found.passed.values() for x in names] == ["utils.py"]
 
 
@@ -229,10 +231,11 @@ WRONG = [  # the module, what must see it, the smallest edit
     ("collect", "counts", "newest[base], base, copy", "newest[base], base, file.name, copy"),
     ("collect", "counts", "newest[base], base", "base"),
     ("collect", "counts", "and not file.why]", "]"),
-    ("collect", "counts", "functions & read.written.keys()", "read.written.keys()"),
-    ("collect", "counts", "read.written.keys()", "read.functions.keys()"),
-    ("collect", "counts", "if functions and not answers and", "if functions and"),
-    ("collect", "counts", "if functions and not answers and", "if False and"),
+    ("collect", "counts", "read.answers(questions)", "read.written"),
+    ("collect", "counts", "read.answers(questions)", "{q.name for q in questions} & read.functions.keys()"),
+    ("collect", "counts", "read.answers(questions)", "{q.name for q in questions} & read.written.keys()"),
+    ("collect", "counts", "if questions and not answers and", "if questions and"),
+    ("collect", "counts", "if questions and not answers and", "if False and"),
     ("collect", "passed", "elif not owner.student:", "elif False:"),
     ("collect", "passed", "near.setdefault(plain(student), [])", "near.setdefault(student, [])"),
     ("collect", "passed", "suffix_of(source.name) not in", "source.suffix not in"),
@@ -313,10 +316,13 @@ def test_a_file_without_a_function_of_the_set_is_told(tmp_path, capsys):
         (tmp_path / f"{i}.ipynb").write_bytes(data)
         status, note, _, graded = batch.one(str(tmp_path / f"{i}.ipynb"), "04", KEY)
         assert status == "graded" and note.startswith(says) and {g.status for g in graded} == {"missing"}
+    for cells in ("attention = [].append",), ("mine = [].append\ncheck('04.2', mine)",):  # an answer by another name
+        (tmp_path / "c.ipynb").write_bytes(notebook(*cells))
+        assert batch.one(str(tmp_path / "c.ipynb"), "04", KEY)[1] == ""
     with store.Store(tmp_path / "04") as kept:
         kept.receive("ann", "ann.ipynb", "0" * 64, ".ipynb", b"")
         kept.keep(1, 1, status, "sandbox", note, 0.1, graded)
     assert cli.main(["--store", str(tmp_path), "status", "04"]) == 0
     assert "look again: ann has no function of this set in the file that counts" in capsys.readouterr().out
     (tmp_path / "b.ipynb").write_bytes(notebook(HEAD, B))
-    assert collect.collect(Shelf(), tmp_path / "b.ipynb", (), FUNCTIONS).without == []
+    assert collect.collect(Shelf(), tmp_path / "b.ipynb", (), QUESTIONS).without == []

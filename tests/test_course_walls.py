@@ -101,7 +101,13 @@ def code(*cells, suffix=".ipynb"):
 
 
 def check_reading(m, tmp_path):
-    """Of any quarter of a million letters in a second or two; more is no notebook."""
+    """Of any quarter of a million letters in a second or two, four times as long for four times as many; more is no notebook."""
+    spent = []
+    for n in (5_000, 20_000):  # of the process that tries to read them
+        before = os.times()
+        m.submission.parsed(*code("def f(): 0\n" * n))
+        spent.append(sum(os.times()[2:4]) - sum(before[2:4]))
+    assert 0 < spent[1] < 8 * spent[0], spent
     for text in (" " * 250_000 + "x", "a" * 250_000 + "!", "def f(): 0\n" * 20_000, "x = [\n" + " " * 100_000 + "%\n" * 50_000, "%x\n" * 80_000):
         begun = time.process_time()
         found = m.submission.parsed(*code(HEAD, text))

@@ -16,8 +16,7 @@ def run_check(a) -> int:
     say(*found.notes)
     if found.status != "read":
         return WRONG
-    sets = [a.set] if a.set else [
-        s for s in SETS if {q.name for q in questions_of(s)} & found.answering(questions_of(s)).written.keys()]
+    sets = [a.set] if a.set else [s for s in SETS if found.answers(questions_of(s))]
     graded = [g for s in sets for g in grade(found, s, b"display") if g.status != "missing"]
     say(*(g.text for g in graded), f"{sum(g.points for g in graded)} of {sum(g.max_points for g in graded)} points")
     return GOOD

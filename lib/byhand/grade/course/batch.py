@@ -56,7 +56,7 @@ def one(path: str, set_id: str, key: bytes, patience: float = 1.0, way: str = "s
         if submission.status == "unreadable":
             return came("unreadable", submission.notes[0])
         graded = grade(submission, set_id, key, isolation.WAYS[way], patience)
-        none = [] if submission.functions.keys() & {q.name for q in questions_of(set_id)} else [NONE]
+        none = [] if submission.answers(questions_of(set_id)) else [NONE]
         return came("graded", "\n".join([*none, *submission.notes]), graded)
     except SandboxError:
         raise

@@ -1,7 +1,6 @@
 """What was handed in, from a folder, a zip of a platform, or single files: copied by content, never unpacked."""
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -66,14 +65,14 @@ def lines_of(passed: dict[str, list[str]]) -> list[str]:
         *([f"  passed over: {len(names) - FEW} more: {why}"] if len(names) > FEW else []))]
 
 
-def collect(store, source: str | Path, roster=(), functions: Iterable[str] = (), given: str = "") -> Collected:
+def collect(store, source: str | Path, roster=(), questions=(), given: str = "") -> Collected:
     """Take all notebooks of a folder or a zip into the store. A student's name is found in the file's name, as Moodle
     and Canvas write it, or is the file's or its folder's name. Links are not followed, and large files are left out.
 
-    Of several files of a student one counts (`_order`); `functions` are the names that the questions of the set ask
-    for, `given` what its notebook is called.
+    Of several files of a student one counts (`_order`); `questions` are those of the set, `given` what its
+    notebook is called.
     """
-    found, names, taken, functions = Collected(), {plain(name): name for name in roster}, {}, set(functions)
+    found, names, taken = Collected(), {plain(name): name for name in roster}, {}
     with incoming.opened(source) as (files, left):
         listed = [file.name for file in files]
         together = zip(files, whose.owners(listed, roster, given), strict=True)
@@ -84,9 +83,9 @@ def collect(store, source: str | Path, roster=(), functions: Iterable[str] = (),
                 left.refused.append(f"{file.name}: {getattr(error, 'strerror', None) or error}")
                 continue
             read = parsed(data, file.suffix)
-            answers = bool(functions & read.written.keys())
+            answers = bool(read.answers(questions))
             student = names.get(plain(owner.student), "") if names else owner.student
-            if functions and not answers and not (names and student) and whose.beside(listed, file.name):
+            if questions and not answers and not (names and student) and whose.beside(listed, file.name):
                 left.passes("it lies beside the students' folders, and has no function of this set", file.name)
             elif not owner.student:
                 left.refused.append(f"{file.name}: its name names nobody; name it after its student")
@@ -100,7 +99,7 @@ def collect(store, source: str | Path, roster=(), functions: Iterable[str] = (),
                 new = store.receive(student, file.name, sha, file.suffix, data, counts=False)
                 (found.kept if new else found.known).append(student)
     found.refused, found.passed = left.refused, left.passed
-    _settle(store, found, {student: _order(files) for student, files in taken.items()}, functions)
+    _settle(store, found, {student: _order(files) for student, files in taken.items()}, questions)
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
     found.missing = [name for name in roster if name not in there]
     return found
@@ -122,7 +121,7 @@ def _order(files: list[Taken]) -> list[Taken]:
     return sorted(files, key=key)
 
 
-def _settle(store, found, taken: dict[str, list[Taken]], functions) -> None:
+def _settle(store, found, taken: dict[str, list[Taken]], questions) -> None:
     """Of each student the last file counts from now on; what is odd about it is noted."""
     last = {student: files[-1] for student, files in taken.items()}
     for student, file in last.items():
@@ -131,7 +130,7 @@ def _settle(store, found, taken: dict[str, list[Taken]], functions) -> None:
             found.kept.append(student)
     found.unreadable = [f"{student}: {file.why}" for student, file in last.items() if file.why]
     found.without = [f"{student}: {file.name}" for student, file in last.items()
-                     if functions and not file.answers and not file.why]
+                     if questions and not file.answers and not file.why]
     same, near = {}, {}
     for student, file in sorted(last.items()):
         same.setdefault(file.sha, []).append(student)

@@ -45,10 +45,10 @@ def run_doctor(a) -> int:
 
 def run_collect(a) -> int:
     roster = names_of(a.roster)  # before a gradebook is made, and never half a class
-    given, functions = notebook_of(a.set).partition("_")[0], [q.name for q in questions_of(a.set)]
+    given, questions = notebook_of(a.set).partition("_")[0], questions_of(a.set)
     there = look(a.source, list(roster), given)
     with Store(a.store / a.set) as store:
-        found = collect(store, a.source, list(roster), functions, given)
+        found = collect(store, a.source, list(roster), questions, given)
     if a.roster:
         write_whole(a.store / a.set / "roster.csv", a.roster.read_bytes())
     say(f"{len(found.kept)} new, {len(found.known)} known, {len(found.missing)} missing, "

@@ -99,6 +99,10 @@ class Submission:
                     waiting += looked_up(s.node, LATER)
         return found
 
+    def answers(self, questions) -> set[str]:
+        """The names of those questions for which something stands in it: a function, or what else may be called."""
+        return {q.name for q in questions} & self.answering(questions).written.keys()
+
     def answering(self, questions) -> "Submission":
         """With what stands for an answer in `check("04.6", mine)`, where nothing has the name of its question."""
         asked = {q.id: q.name for q in questions} | {q.name: q.name for q in questions}
