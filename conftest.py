@@ -165,7 +165,7 @@ def pytest_terminal_summary(terminalreporter, config):
     if skipped:
         terminalreporter.section("NOT PROVED: no browser", sep="!", red=True, bold=True)
         terminalreporter.line(f"{len(skipped)} tests of the built pages were skipped, because no Chromium was found.")
-        terminalreporter.line("Install one (Debian: apt-get install chromium) and run the tests again.")
+        terminalreporter.line("Install one (Debian: apt-get install chromium-headless-shell) and run the tests again.")
 
 
 @pytest.hookimpl(trylast=True)

@@ -24,7 +24,9 @@ ALLOWED = {
 }
 
 
-NAMES = {"chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+# The first has no window, and so none of what a browser does besides showing a page: half of the work.
+NAMES = {"chromium": ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
+                      "google-chrome-stable"),
          "firefox": ("firefox-esr", "firefox")}
 
 

@@ -369,3 +369,12 @@ def test_without_a_browser_a_desk_skips_and_ci_fails(monkeypatch, ci, outcome):
     for kind in ("chromium", "firefox"):
         with pytest.raises(outcome, match=f"NO {kind.upper()}"):
             installed(kind)
+
+
+@pytest.mark.parametrize("there, taken", [
+    (["chromium", "chromium-headless-shell"], "chromium-headless-shell"), (["google-chrome", "chromium"], "chromium")])
+def test_of_several_browsers_the_lightest_is_taken(monkeypatch, tmp_path, there, taken):
+    for name in there:
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert installed("chromium") == str(tmp_path / taken)

@@ -27,7 +27,8 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parents[1]
 COLUMN = 680  # pixels: what the margins leave of A4, 180 mm. Scripts fit formulas to the window: were it wider,
 # Chromium would print all of the page smaller, until they are on the sheet.
-CHROMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
+           "google-chrome-stable")
 STYLE = """
 @page { size: A4; margin: 16mm 15mm 18mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
 html { counter-reset: page %d; } body { counter-reset: none; }
