@@ -113,7 +113,8 @@ def browser(kind: str = os.environ.get("BOOK_BROWSER", "chromium")):
             opened = playwright.firefox.launch(executable_path=installed(kind), channel="moz-firefox", proxy=nowhere,
                                                firefox_user_prefs=FIREFOX)
         else:
-            flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+            flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
+                     "--font-render-hinting=none"]  # letters as wide as in a window, not whole pixels
             opened = playwright.chromium.launch(executable_path=installed(kind), args=flags, proxy=nowhere)
         try:
             yield opened
