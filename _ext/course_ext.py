@@ -112,8 +112,8 @@ def put(old, *new):
 
 def link_mentions(app, doctree, docname):
     """The first mention of a chapter, or of a section of one, is a link to it: in each section, and in what is read
-    alone: each item of a list, each row of a table, and what a page says that one needs. A link that names a section goes there and not to the top of the
-    page. A section of a paper is none of ours."""
+    alone: each item of a list, each row of a table, and what a page says that one needs. A link that names a section
+    goes there and not to the top of the page. A section of a paper is none of ours."""
     where, seen = places(app), set()
 
     def uri(number):
