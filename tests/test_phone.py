@@ -331,7 +331,8 @@ UNEVEN = """() => [...document.querySelectorAll("table.stacked tr")].flatMap((ro
         const words = [...range.getClientRects()].filter((r) => r.width);
         return words.length ? [Math.min(...words.map((r) => r.top)), Math.max(...words.map((r) => r.bottom))] : null;
     }).filter((found) => found).sort((a, b) => a[0] - b[0]).filter((cell, k, all) =>
-        k && cell[0] < all[k - 1][1] - 0.5 && Math.abs(cell[0] + cell[1] - all[k - 1][0] - all[k - 1][1]) > 8)).length"""
+        k && cell[0] < all[k - 1][1] - 0.5
+        && Math.abs(cell[0] + cell[1] - all[k - 1][0] - all[k - 1][1]) > 8)).length"""
 
 
 def test_what_is_in_one_line_of_a_stacked_row_stands_in_it(chrome, book):
