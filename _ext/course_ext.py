@@ -80,11 +80,13 @@ def finish(app, exception):
 
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-MENTION = re.compile(rf"\b([Cc]hapter|[Ss]ection)s?\s+{NUMBER.pattern}"
-                     rf"(?:(?:,\s+|\s+and\s+|,\s+and\s+|\s+to\s+|–){NUMBER.pattern})*")
+ONE = rf"{NUMBER.pattern}(?!\d|,\d)"  # not the 12 of 12,000
+MENTION = re.compile(rf"\b([Cc]hapter|[Ss]ection)(?:s\s+{ONE}(?:(?:,\s+|\s+and\s+|,\s+and\s+|\s+to\s+|–){ONE})*"
+                     rf"|\s+{ONE})")  # one after a singular: "chapter 2, and 50 words"
 ELSEWHERE = re.compile(r"\s+of\s+(?:(?:the|their|his|her|that)\s+(?:paper|article|book|report|thesis)\b|[A-Z]|$)")
 SHORT = 40  # characters of TeX in a formula that a phone can show in one line together with what follows it
 PLACES = (nodes.section, nodes.list_item, nodes.row)
+NEEDS = "You need:"
 NO_LINKS = (nodes.title, nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.comment)
 
 
@@ -109,9 +111,9 @@ def put(old, *new):
 
 
 def link_mentions(app, doctree, docname):
-    """The first mention of a chapter, or of a section of one, is a link to it: in each section, and in each item of a
-    list and row of a table, which are read alone. A link that names a section goes there and not to the top of the
-    page. A section of a paper is none of ours."""
+    """The first mention of a chapter, or of a section of one, is a link to it: in each section, and in what is read
+    alone: each item of a list, each row of a table, and what a page says that one needs. A link that names a section
+    goes there and not to the top of the page. A section of a paper is none of ours."""
     where, seen = places(app), set()
 
     def uri(number):
@@ -124,7 +126,8 @@ def link_mentions(app, doctree, docname):
             parents.append(parents[-1].parent)
         if any(isinstance(p, NO_LINKS) for p in parents):
             continue
-        section = next((id(p) for p in parents if isinstance(p, PLACES)), None)
+        section = next((id(p) for p in parents if isinstance(p, PLACES)
+                        or isinstance(p, nodes.paragraph) and p.astext().startswith(NEEDS)), None)
         plain, pieces, end = text.astext(), [], 0
         link = next((p for p in parents if isinstance(p, nodes.reference)), None)
         if link is not None and NUMBER.fullmatch(plain):

@@ -158,6 +158,17 @@ def folds_open_and_close(nb, name):
     return bad
 
 
+def folds_say_what_they_hold(nb, name):
+    """A fold of code has words of its own, unless it draws: "How it is drawn" is what the book says of all others."""
+    bad = []
+    for i, cell in enumerate(nb.cells):
+        draws = any({"image/png", "text/html"} & set(out.get("data", {})) for out in cell.get("outputs", []))
+        if tagged(cell, "hide-cell", "hide-input") and not draws:
+            bad += [] if cell.metadata.get("mystnb", {}).get("code_prompt_show") else [
+                f"cell {i}: a fold that draws nothing says in mystnb: code_prompt_show what it holds"]
+    return bad
+
+
 def defined_once(nb, name):
     """Nothing that a reader sees is defined twice."""
     home, bad = {}, []
@@ -206,7 +217,7 @@ def names_what_it_needs(nb, name, stems=None):
 
 
 RULES = [fits_the_column, one_thing_a_cell, short_enough, says_how_long, numbers_not_verdicts, asks_before_telling,
-         folds_open_and_close, defined_once, stops_stand_once, names_what_it_needs]
+         folds_open_and_close, folds_say_what_they_hold, defined_once, stops_stand_once, names_what_it_needs]
 
 
 def main():

@@ -58,6 +58,16 @@ def lists_and_ranges_link_each_number(module):
     assert links(module, page(["chapters 4 to 12"])) == [("4", A4)]
 
 
+def numbers_of_other_things_are_plain(module):
+    assert links(module, page(["chapter 12, and 4 words"], ["chapter 12 and 5,000 words"])) == []
+    assert links(module, page(["chapters 4, 12 and 5,000 words"])) == [("4", A4)]
+
+
+def what_a_page_needs_is_all_links(module):
+    found = page(["chapters 4 to 5"], [nodes.strong("", "You need:"), " chapters 4 and 5, and of chapter 5 a word"])
+    assert links(module, found) == [("4", A4), ("5", A5)] * 2
+
+
 def chapters_to_come_are_plain(module):
     assert links(module, page(["chapter 12 and chapter 44, chapter 0"])) == []
 
@@ -157,6 +167,7 @@ def listings_share_a_menu_in_each_folder(module):
 
 CHECKS = [chapters_are_links, lists_and_ranges_link_each_number, chapters_to_come_are_plain,
           listings_share_a_menu_in_each_folder,
+          numbers_of_other_things_are_plain, what_a_page_needs_is_all_links,
           only_the_first_of_a_section_is_a_link, each_item_of_a_list_is_read_alone,
           sections_lead_to_their_place, a_link_that_names_a_section_goes_there,
           code_and_formulas_are_left_alone, punctuation_stays_with_its_formula, equal_texts_keep_their_places,
@@ -175,6 +186,9 @@ WRONG = [
     ("chapters share one too", listings_share_a_menu_in_each_folder, '"_modules/"', '""'),
     ("every mention is a link", only_the_first_of_a_section_is_a_link, "((section, to) in seen or ", "(False or "),
     ("one link a page", only_the_first_of_a_section_is_a_link, "section = next((id(p)", "section = next((0"),
+    ("the 5 of 5,000 is a chapter", numbers_of_other_things_are_plain, r"(?!\d|,\d)", ""),
+    ("what follows one chapter is another", numbers_of_other_things_are_plain, r"|s\s+{ONE}(", r"|s?\s+{ONE}("),
+    ("what was named above is no link", what_a_page_needs_is_all_links, 'NEEDS = "You need:"', 'NEEDS = "In need:"'),
     ("one link a list", each_item_of_a_list_is_read_alone, "(nodes.section, nodes.list_item, ", "(nodes.section, "),
     ("one link a table", each_item_of_a_list_is_read_alone, ", nodes.row)", ")"),
     ("a page links to itself", sections_lead_to_their_place, 'where[to] == (docname, "")', "False"),

@@ -396,6 +396,26 @@ def test_a_figure_that_draws_too_pale_is_seen(weak, chrome):
     assert by_night == ({kind} if kind == "path" else set())  # a letter or a mark has another ink there
 
 
+def as_computers_write(drawn):
+    """The labels of an axis that are written 1e−06, which is 10⁻⁶ on every other axis."""
+    texts = ["".join(text.itertext()) for text in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+    return [text for text in texts if re.fullmatch(r"[−-]?[\d.]+e[−+-]?\d+", text.strip())]
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if list(stored(name))])
+def test_powers_of_ten_are_written_as_people_write_them(name):
+    assert [text for drawn in stored(name) for text in as_computers_write(drawn)] == []
+
+
+@pytest.mark.parametrize("written", [None, "{x:g}", "{x:.0e}"])
+def test_a_power_as_computers_write_it_is_seen(written):
+    _, ax = plt.subplots()
+    _ = ax.semilogy([1e-8, 1.0])
+    if written:
+        ax.yaxis.set_major_formatter(written)
+    assert bool(as_computers_write(svg(ax.figure))) == bool(written)
+
+
 def pixels(element):
     data = base64.b64decode(element.get("href").partition(",")[2])
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) / 255

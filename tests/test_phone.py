@@ -324,6 +324,28 @@ def test_no_cell_is_a_ladder_of_words(chrome, book):
         assert page.evaluate(LADDERS) > 0
 
 
+UNEVEN = """() => [...document.querySelectorAll("table.stacked tr")].flatMap((row) =>
+    [...row.querySelectorAll("td")].map((cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        const words = [...range.getClientRects()].filter((r) => r.width);
+        return words.length ? [Math.min(...words.map((r) => r.top)), Math.max(...words.map((r) => r.bottom))] : null;
+    }).filter((found) => found).sort((a, b) => a[0] - b[0]).filter((cell, k, all) =>
+        k && cell[0] < all[k - 1][1] - 0.5
+        && Math.abs(cell[0] + cell[1] - all[k - 1][0] - all[k - 1][1]) > 8)).length"""
+
+
+def test_what_is_in_one_line_of_a_stacked_row_stands_in_it(chrome, book):
+    """The first link of a row has room for a finger; what follows it in its line is no higher for that."""
+    with contextlib.closing(chrome.new_context(viewport={"width": 390, "height": 844}, has_touch=True)) as context:
+        page = context.new_page()
+        page.goto(f"{book}/book/times.html")
+        page.locator("table.stacked").first.wait_for()
+        assert page.evaluate(UNEVEN) == 0
+        page.add_style_tag(content="table.stacked tr { align-items: stretch !important }")
+        assert page.evaluate(UNEVEN) > 5
+
+
 # Whatever can be met, but links in running text, in a cell or in a line of code; around some of it is more to meet
 SMALL = """() => [...document.querySelectorAll("a[href], button, summary, input, select")].filter((e) => {
     const place = (e.querySelector(":scope > .toctree-toggle") ?? e).getBoundingClientRect();

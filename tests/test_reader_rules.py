@@ -31,14 +31,15 @@ def test_a_page_is_written_for_its_reader(name):
 def good_page():
     """A small chapter that keeps every rule, at the edge where there is one."""
     shown = new_output("stream", name="stdout", text="accuracy 0.984\n" * 30 + "learned True\n")
+    drawn = new_output("display_data", data={"image/png": "", "text/plain": "<Figure>"})
     cells = [
         new_markdown_cell("# 5 · Tiny\n\n**Time:** about 5 minutes.\n**You need:** chapters 0 and 4.\n\n"
                           "Words, e.g. x … and so on."),
         new_code_cell("from byhand.np.attention import attention_forward\nfrom byhand.show import matrix",
-                      metadata={"tags": ["hide-cell"]}),
+                      metadata={"tags": ["hide-cell"], "mystnb": {"code_prompt_show": "Imports"}}),
         new_markdown_cell(f"## 5.1 · One\n\nHow much is that?\n\n$$ a = b \\tag{{5.1}} $$\n\n{ASK}"),
         new_code_cell("def f(x):\n    return x\n\n\n" + "f(1)\n" * 23, outputs=[shown]),
-        new_code_cell("def f(x):\n    return x  # the library's", metadata={"tags": ["hide-input"]}),
+        new_code_cell("def f(x):\n    return x  # the library's", metadata={"tags": ["hide-input"]}, outputs=[drawn]),
         new_markdown_cell("## 5.2 · Two\n\nNo equation here, so no question.\n\n```text\na  b\n```"),
         new_code_cell("#" + "x" * 78, outputs=[new_output("stream", name="stdout", text="y" * 79 + "\n")]),
         new_markdown_cell("## Further reading\n\nMore."),
@@ -57,7 +58,8 @@ def swap(nb, cell, old, new):
 
 def add(nb, source, *tags, text=None):
     outputs = [new_output("stream", name="stdout", text=text)] if text else []
-    nb.cells.append(new_code_cell(source, metadata={"tags": list(tags)} if tags else {}, outputs=outputs))
+    folded = {"tags": list(tags), "mystnb": {"code_prompt_show": "What it is"}} if tags else {}
+    nb.cells.append(new_code_cell(source, metadata=folded, outputs=outputs))
 
 
 def long(nb, words):
@@ -101,6 +103,12 @@ FAULTS = {
         "no blank line": lambda nb: append(nb, 5, "\n\n<details><summary>Proof</summary>\nSo.\n\n</details>"),
         "no summary": lambda nb: append(nb, 5, "\n\n<details>\n\nSo.\n\n</details>"),
         "a title inside": lambda nb: append(nb, 5, "\n\n<details><summary>Proof</summary>\n\n### So\n\n</details>"),
+    },
+    "folds_say_what_they_hold": {
+        "no words": lambda nb: nb.cells[1].metadata.pop("mystnb"),
+        "empty words": lambda nb: nb.cells[1].metadata["mystnb"].update(code_prompt_show=""),
+        "no figure any more": lambda nb: nb.cells[4].outputs.clear(),
+        "prints, and draws nothing": lambda nb: nb.cells[4].update(outputs=nb.cells[3].outputs[:]),
     },
     "defined_once": {
         "a function": lambda nb: add(nb, "def f(x):\n    return x + 1"),

@@ -17,7 +17,7 @@ HEAD = """# From the notes to the book
 This is the ledger: every equation, claim and figure of the five lecture notes, {total} in all.
 The words are ours, the letters mostly the note's.
 Below each entry: the section that treats it, the function that computes it, and what proves it.
-{treated} of them are treated; {open} wait for chapters that are planned, or for room in a written one, and say so.
+{standing}
 
 A number such as W7 names the seventh entry of note W; the [bibliography](bibliography.md) says which notes these are.
 E15 is entry 15 of the [errata](errata.ipynb).
@@ -71,7 +71,9 @@ def entry(words: dict, places: list[dict]) -> str:
 
 def page() -> str:
     there = {row["id"] for row in rows() if not is_open(row)}
-    text = HEAD.format(total=len(ledger()), treated=len(there), open=len(ledger()) - len(there))
+    waiting = len(ledger()) - len(there)
+    standing = f"{len(there)} are treated; {waiting} wait for a chapter, and say so." if waiting else "All are treated."
+    text = HEAD.format(total=len(ledger()), standing=standing)
     for letter, note in NOTES.items():
         text += f"\n## {letter} · {note}\n"
         text += "".join(entry(words, [row for row in rows() if row["id"] == words["id"]])
