@@ -367,6 +367,27 @@ def test_what_a_finger_meets_is_large_enough(chrome, book):
             assert page.evaluate(SMALL), wrong
 
 
+BARS = """() => [...document.querySelector(".genindex-jumpbox").childNodes].filter((e) => {
+    const text = document.createRange();
+    text.selectNode(e);
+    return e.nodeType === Node.TEXT_NODE && text.getBoundingClientRect().width;
+}).length"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_letters_of_the_index_stand_alone(chrome, book, width):
+    """No bar between them: a row would end with one."""
+    with visitor(chrome, book, width) as page:
+        visit(page, f"{book}/genindex.html")
+        letters = page.locator(".genindex-jumpbox a")
+        assert page.evaluate(BARS) == 0 and letters.count() > 20
+        boxes = sorted((round(box["y"]), box["x"], box["width"]) for box in (a.bounding_box() for a in letters.all()))
+        gaps = [x - left - wide for (row, left, wide), (same, x, _) in zip(boxes, boxes[1:], strict=False) if row == same]
+        assert min(gaps) > -0.5 and min(wide for *_, wide in boxes) > 20
+        page.add_style_tag(content=".genindex-jumpbox { font-size: 1rem !important }")
+        assert page.evaluate(BARS) > 20
+
+
 OUTPUT_GAPS = """() => Math.min(...[...document.querySelectorAll(".cell_output > .output + .output")].map((box) =>
     box.getBoundingClientRect().top - box.previousElementSibling.getBoundingClientRect().bottom))"""
 
