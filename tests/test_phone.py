@@ -382,8 +382,8 @@ def test_the_letters_of_the_index_stand_alone(chrome, book, width):
         letters = page.locator(".genindex-jumpbox a")
         assert page.evaluate(BARS) == 0 and letters.count() > 20
         boxes = sorted((round(box["y"]), box["x"], box["width"]) for box in (a.bounding_box() for a in letters.all()))
-        gaps = [x - left - wide for (row, left, wide), (same, x, _) in zip(boxes, boxes[1:], strict=False) if row == same]
-        assert min(gaps) > -0.5 and min(wide for *_, wide in boxes) > 20
+        apart = [x - left - wide for (y, left, wide), (row, x, _) in zip(boxes, boxes[1:], strict=False) if y == row]
+        assert min(apart) > -0.5 and min(wide for *_, wide in boxes) > 20
         page.add_style_tag(content=".genindex-jumpbox { font-size: 1rem !important }")
         assert page.evaluate(BARS) > 20
 
