@@ -194,7 +194,7 @@ def test_one_fault_is_enough(tmp_path, capsys):
 
 @pytest.mark.parametrize(("old", "new"), [
     ("sys.exit(wrong > 0)", "sys.exit(wrong > 1)"), ('(folder / "book").rglob(', '(folder / "book").glob('),
-    ("for act in (wrong_answer, click):", "for act in (wrong_answer,):"), ("told = act(page, site, folder) +", "told ="),
+    ("for act in (wrong_answer, click):", "for act in (wrong_answer,):"), ("act(page, site, folder) + ", ""),
     ("dist, wrong, scheme = fetch(), 0,", "dist, wrong, scheme = fetch(), 1,"),
     ("wanted, file, page.found)\n", "wanted, file, page.found)[:0]\n"),
 ], ids=["two faults", "no folders", "one act", "acts are not heard", "always", "notebooks are not heard"])
