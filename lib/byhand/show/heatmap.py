@@ -22,6 +22,7 @@ WIDEST, TALLEST = 7.0, 4.0    # a figure's width, and the height that one line o
 CELL, FINE = 0.52, 0.15       # the largest side of a square; the smallest before a line of matrices is broken in two
 OPERATOR, BAR, MARGIN, LINE = 0.45, 0.7, 0.12, 0.26
 LABEL, NUMBER, READABLE = 9.0, 10.0, 7.0  # letters: labels and numbers at most, numbers where a line need not break
+TITLE = 13.0                  # letters of a title, which are bold
 AS_TEXT = {"parse_math": False}  # a token such as "$" is no formula
 MOST = 14                     # a matrix with more rows or columns shows a colour bar and no numbers
 PHONE = 390 / LETTERS / 72    # a figure's width on a phone, for each point of its smallest letters
@@ -172,8 +173,20 @@ def _on_a_phone(lines, side):
     Letters do not get smaller for it: where they would, no smaller side helps.
     """
     smallest = _smallest(lines, side)
-    most = min(side, *((PHONE * smallest - MARGIN - _fixed(line)) / _across(line) for line in lines))
-    return most if most > 0 and _smallest(lines, most) == smallest else None
+    for smaller in np.linspace(side, side / 3, 100):
+        if _smallest(lines, smaller) < smallest:
+            break
+        if max(_width(line, smaller) for line in lines) <= PHONE * smallest:
+            return smaller
+    return None
+
+
+def _width(line, side):
+    """Inches, with what titles are longer than their matrices at both ends."""
+    (operator, A, options), (_, B, last) = line[0], line[-1]
+    before = _length([options["title"]], TITLE) / 2 - A.shape[1] * side / 2 - _left(operator, options)
+    after = _length([last["title"]], TITLE) / 2 - B.shape[1] * side / 2 - _right(B, last)
+    return MARGIN + _fixed(line) + side * _across(line) + max(before, 0) + max(after, 0)
 
 
 def _smallest(lines, side):
