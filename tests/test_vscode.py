@@ -167,9 +167,10 @@ def ends(module, folder, broken=(), acts=()):
         (folder / "book" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "book" / f"{name}.ipynb").write_text(json.dumps({"cells": CELLS[::4]}), encoding="utf-8")
     module.ROOT, module.fetch, module.workbench, module.browser = folder, Path, lambda *_: nullcontext(""), nullcontext
-    module.visitor = lambda *_, **__: nullcontext(SimpleNamespace(found=["asks for x"] if "asks" in acts else []))
-    module.Reader = lambda page, site, name: SimpleNamespace(
-        look=lambda wanted: wanted | {"broken": ["x"] * (name in broken)})
+    module.visitor = lambda *_, workers="block", **__: nullcontext(SimpleNamespace(
+        found=["asks for x"] if "asks" in acts else [], workers=workers))
+    module.Reader = lambda page, site, name: SimpleNamespace(  # without its worker the editor shows no text or output
+        look=lambda wanted: wanted | {"broken": ["x"] * (name in broken or page.workers == "block")})
     for name in ("wrong_answer", "click"):
         act = mock.Mock(return_value=["nothing"] * (name in acts), __name__=name)
         setattr(module, name, act)
@@ -197,7 +198,9 @@ def test_one_fault_is_enough(tmp_path, capsys):
     ("for act in (wrong_answer, click):", "for act in (wrong_answer,):"), ("act(page, site, folder) + ", ""),
     ("dist, wrong, scheme = fetch(), 0,", "dist, wrong, scheme = fetch(), 1,"),
     ("wanted, file, page.found)\n", "wanted, file, page.found)[:0]\n"),
-], ids=["two faults", "no folders", "one act", "acts are not heard", "always", "notebooks are not heard"])
+    ('workers="allow") as page:\n                    wanted', ') as page:\n                    wanted'),
+], ids=["two faults", "no folders", "one act", "acts are not heard", "always", "notebooks are not heard",
+        "no service worker"])
 def test_a_script_that_ends_well_where_it_should_not_is_found_out(tmp_path, old, new):
     wrong = rewritten(SCRIPT, old, new)
     with pytest.raises(AssertionError):
