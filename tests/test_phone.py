@@ -388,6 +388,24 @@ def test_the_letters_of_the_index_stand_alone(chrome, book, width):
         assert page.evaluate(BARS) > 20
 
 
+BROKEN = """() => [...document.querySelectorAll(".genindextable td > ul > li > a")].filter((e) => {
+    const word = document.createRange(), text = e.firstChild, long = text?.data?.match(/^[\\w.]+/);  // its name
+    if (!long) return false;
+    word.setStart(text, 0);
+    word.setEnd(text, long[0].length);
+    return new Set([...word.getClientRects()].map((line) => line.top)).size > 1;
+}).length"""
+
+
+def test_names_in_the_index_are_not_broken(chrome, book):
+    """Its three columns are too narrow on a phone."""
+    with visitor(chrome, book, 390) as page:
+        visit(page, f"{book}/genindex.html")
+        assert page.evaluate(BROKEN) == 0 and not faults(page)
+        page.add_style_tag(content=".genindextable td { width: 33% !important }")
+        assert page.evaluate(BROKEN) > 20
+
+
 OUTPUT_GAPS = """() => Math.min(...[...document.querySelectorAll(".cell_output > .output + .output")].map((box) =>
     box.getBoundingClientRect().top - box.previousElementSibling.getBoundingClientRect().bottom))"""
 
