@@ -232,7 +232,7 @@ def test_a_figure_is_seen_whole(chrome, book):
 
 
 @pytest.mark.parametrize("chapter, wrong", [
-    ("04_attention", "min-width: 0"),  # it has figures that are wider than a phone
+    ("04_attention", "min-width: 0"),  # it has figures that are narrower than the page
     ("16_flash", "min-width: 0; width: 80% !important"),  # and here all of them fit
 ])
 def test_the_labels_of_a_figure_can_be_read(chrome, book, chapter, wrong):

@@ -567,7 +567,7 @@ def side(ax):
 
 
 def test_matrices_stand_in_a_formula_with_squares_of_one_size():
-    Q, K = np.ones((4, 3)), np.ones((4, 3))
+    Q, K = np.ones((4, 3), int), np.ones((4, 3), int)
     tokens = list("abcd")
     axes = matrices([("Q", Q), "·", ("Kᵀ", K.T), "=", ("S", Q @ K.T, {"signed": True})], rows=tokens)
     assert [ax.get_title() for ax in axes] == ["Q", "Kᵀ", "S"]
