@@ -19,6 +19,8 @@ INSTALLED := .venv/.installed
 BUILT := _build/.built
 SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -path '*/__pycache__/*' ! -name '*.nb.md' \
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
+LIVE = tests/test_live_browser.py
+FIREFOX = $(LIVE) tests/test_kept.py tests/test_equations.py
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
 ifneq ($(filter try,$(MAKECMDGOALS)),)
@@ -33,7 +35,7 @@ ifneq ($(filter text notebook,$(MAKECMDGOALS)),)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help book live test try preview weights kernels lint validate run text notebook serve site pdf wheel lab bench mutants elsewhere clean
+.PHONY: help book live livetest test try preview weights kernels lint validate run text notebook serve site pdf wheel lab bench mutants elsewhere clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -43,6 +45,12 @@ book: $(BUILT)  ## build the book from clean, warnings are errors (nothing to do
 
 live: $(BUILT)  ## then let the cells of the book run in its reader's browser: fetches 120 MB; needs node and npm
 	$(BIN)/python tools/make_live.py
+
+livetest: $(BUILT)  ## after make live: its tests, and a few again in Firefox, where there is one
+	@test -f _build/html/_static/live/page.js || { echo "The cells of this book do not run yet: make live"; exit 1; }
+	$(BIN)/python -m pytest $(LIVE)
+	@command -v firefox-esr >/dev/null || command -v firefox >/dev/null || { echo "Firefox is not here."; exit 0; }; \
+	  BOOK_BROWSER=firefox $(BIN)/python -m pytest $(FIREFOX) -m firefox --durations=5
 
 test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
 	$(BIN)/python -m pytest tests book $(NBVAL) --durations=10

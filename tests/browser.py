@@ -5,6 +5,7 @@ import functools
 import http.server
 import os
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 from unittest import mock
@@ -107,19 +108,41 @@ FIREFOX = {"ui.prefersReducedMotion": 1, "browser.sessionhistory.max_total_viewe
 def browser(kind: str = os.environ.get("BOOK_BROWSER", "chromium")):
     """Chromium, or Firefox as Mozilla ships it, without a network: whatever is not on 127.0.0.1 goes to a proxy that is
     not there."""
-    with lenient(kind), sync_playwright() as playwright:
+    with lenient(kind), sync_playwright() as playwright, tempfile.TemporaryDirectory(prefix="saved-") as downloads:
         nowhere = {"server": "http://127.0.0.1:9", "bypass": "127.0.0.1"}
         if kind == "firefox":
             opened = playwright.firefox.launch(executable_path=installed(kind), channel="moz-firefox", proxy=nowhere,
-                                               firefox_user_prefs=FIREFOX)
+                                               firefox_user_prefs=FIREFOX, downloads_path=downloads)
         else:
             flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
                      "--font-render-hinting=none"]  # letters as wide as in a window, not whole pixels
             opened = playwright.chromium.launch(executable_path=installed(kind), args=flags, proxy=nowhere)
+        opened.downloads = Path(downloads)
         try:
             yield opened
         finally:
             opened.close()
+
+
+def saved(button, folder: Path) -> Path:
+    """The file that the page saves when this is clicked, in the folder under the name that the page gives it. Firefox
+    tells Playwright nothing of it, so there we see what comes into the folder for downloads."""
+    page = button.page
+    if page.context.browser.browser_type.name != "firefox":
+        with page.expect_download() as download:
+            button.click()
+        file = folder / download.value.suggested_filename
+        download.value.save_as(file)
+        return file
+    place = page.context.browser.downloads
+    before = set(place.iterdir())
+    button.click()
+    for _ in range(100):
+        page.wait_for_timeout(100)  # while a file is being written, one of 0 bytes has its name
+        if new := [file for file in set(place.iterdir()) - before if file.suffix != ".part" and file.stat().st_size]:
+            assert len(new) == 1, f"saved {sorted(file.name for file in new)}"
+            return Path(shutil.move(new[0], folder / new[0].name))
+    raise AssertionError("nothing was saved within 10 seconds")
 
 
 def must_tap(opened) -> None:

@@ -14,6 +14,7 @@ import tokenize
 import citations
 import nbformat
 import yaml
+from byhand.show.page import least_width
 from run_notebooks import CELL_METADATA, METADATA
 from same_output import NUMBER, ROUNDING
 from same_output import TAG as TOLERANCE
@@ -23,6 +24,7 @@ from same_output import TAG as TOLERANCE
 # that shows none, and the built page takes one of them (test_book_frame.py weighs that). The largest have 60 kB, 220 kB
 # and 420 kB; neither limit is a reason to leave a picture out.
 MAX_OUTPUT, MAX_TEXT, MAX_PICTURES = 100_000, 300_000, 600_000
+PHONE = 390  # pixels
 TAG = r"\\tag\{([^}]*)\}"
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ ]*$", re.DOTALL | re.MULTILINE)
 
@@ -244,6 +246,14 @@ def figures_by_day_and_night(nb, name):
     return bad
 
 
+def figures_fit_a_phone(nb, name):
+    """A screen of 390 pixels shows all of a figure in letters of 9 pixels: take a smaller `figsize`, or larger letters.
+    """
+    return [f"cell {i}: a figure that a phone shows whole from {least:.0f} pixels on, a phone has {PHONE}"
+            for i, cell in code_cells(nb) for mime, drawn in data(cell)
+            if mime == "image/svg+xml" and (least := least_width(drawn)) > PHONE]
+
+
 def figures_in_numbers(nb, name):
     """nbval does not compare pictures: the number that a figure shows must be printed beside it."""
     bad = []
@@ -460,6 +470,7 @@ PAGE_RULES = [
     same_everywhere,
     figures_described,
     figures_by_day_and_night,
+    figures_fit_a_phone,
     figures_in_numbers,
     nothing_from_outside,
     no_widget_state,

@@ -99,6 +99,12 @@ def fits_the_column(nb, name):
     return bad
 
 
+def wide_python(text):
+    """Lines of Python on a Markdown page that are wider than that; also where the block stands in a list."""
+    return [line for block in re.findall(r"(?ms)^ *`{3,}python\n(.*?)^ *`{3,}", text) for line in block.splitlines()
+            if len(line) > COLUMNS]
+
+
 def one_thing_a_cell(nb, name):
     return [f"cell {i}: {n} open lines; {CELL_LINES} at most, fold or split it" for i, cell in open_code(nb)
             if is_chapter(name) and (n := length(cell)) > CELL_LINES]

@@ -511,6 +511,7 @@ def test_there_and_back(chrome, site, built, protocol):
 
 
 @pytest.mark.browser
+@pytest.mark.firefox
 def test_on_one_page_and_back(chrome, site):
     with visitor(chrome, site) as page:
         visit(page, f"{site}/{HERE[0]}")

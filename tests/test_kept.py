@@ -186,6 +186,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.firefox
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_script(check, chrome, tmp_path):
     check(chrome, tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import accessibility, answer_with, end, faults, narrow, serve, visit, visitor
+from browser import accessibility, answer_with, end, faults, narrow, saved, serve, visit, visitor
 from byhand.grade.sets import questions_of
 from live_cells import HTML, IDLE, answer_set, cells_of, has_full_marks, page_of, run_cell, write_answers
 from PIL import Image
@@ -79,6 +79,7 @@ def free_cell(page, text):
     return run_cell(page, cell)
 
 
+@pytest.mark.firefox
 def test_nothing_is_loaded_before_the_first_run(chrome, site):
     with visitor(chrome, site) as page:
         asked = []
@@ -144,6 +145,7 @@ def test_a_page_that_says_kept_and_is_not_is_found_out(chrome, old, new, tmp_pat
         the_host_may_go(chrome, tmp_path, (old, new))
 
 
+@pytest.mark.firefox
 def test_an_exercise_from_a_wrong_answer_to_full_marks(page):
     assert "not attempted" in run(page, "check(attention)")["text"]
     write(cell_of(page, "def attention("), WRONG)
@@ -196,13 +198,11 @@ def test_what_a_cell_says(page):
     assert free_cell(page, "import sys\nsys.exit()")["error"].endswith("SystemExit")
 
 
+@pytest.mark.firefox
 def test_work_is_saved_as_a_notebook_and_taken_back(chrome, site, page, tmp_path):
     write(cell_of(page, "def attention("), RIGHT)
     assert "3 / 3 points" in run(page, "check(attention)")["text"]
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save as a notebook").click()
-    file = tmp_path / download.value.suggested_filename
-    download.value.save_as(file)
+    file = saved(page.get_by_role("button", name="Save as a notebook"), tmp_path)
     notebook = json.loads(file.read_text(encoding="utf-8"))
     assert file.name == "ex04_attention.ipynb" and notebook["metadata"]["byhand"]["progress"]["04.1"][0] == 3
     assert [c["source"] for c in notebook["cells"]].count(RIGHT) == 1
@@ -216,6 +216,15 @@ def test_work_is_saved_as_a_notebook_and_taken_back(chrome, site, page, tmp_path
         other.locator("input[type=file][accept*=ipynb]").set_input_files(tmp_path / "no.ipynb")
         other.get_by_text("no.ipynb is not a notebook").wait_for()
         assert not other.found
+
+
+def test_a_page_that_saves_nothing_is_found_out(chrome, site, tmp_path):
+    with visitor(chrome, site) as page:
+        answer_with(page, "live/page.js", "ipynb` }).click();", "ipynb` });", html=html_of_live())
+        visit(page, f"{site}/{SET}")
+        page.set_default_timeout(3000)
+        with pytest.raises((AssertionError, Error)):
+            saved(page.get_by_role("button", name="Save as a notebook"), tmp_path)
 
 
 def test_a_chapter_draws_and_has_its_widgets(chrome, site):

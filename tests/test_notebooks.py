@@ -64,10 +64,16 @@ def complaints_about_book(book, toc):
     return {rule.__name__: found for rule in rules.BOOK_RULES if (found := rule(book, toc))}
 
 
+def drawing(wide, *letters):
+    """A figure so many points wide, with texts of these sizes."""
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} 100">'
+            + "".join(f'<text font-size="{size}">a</text>' for size in letters) + "</svg>")
+
+
 def good_page():
     """A small notebook that keeps every rule."""
     stream = new_output("stream", name="stdout", text="max error < 1e-10: True\n")
-    figure = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "image/svg+xml": "<svg/>",
+    figure = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "image/svg+xml": drawing(390, 9),
                                                "text/plain": "<Figure size 1x1>"})
     about = {"figure": {"name": "fig-a", "caption": "A."}, "image": {"alt": "a line that rises from one to two"}}
     refused = new_output("error", ename="ValueError", evalue="tiny: K has 5 keys", traceback=["ValueError"])
@@ -143,8 +149,8 @@ PAGE_FAULTS = {
         "a fat output": lambda nb: output(nb.cells[2], "x" * 100_001),
         "a fat picture": lambda nb: nb.cells[3].outputs[0].data.update({"image/png": "x" * 100_001}),
         "a fat page": lambda nb: [output(nb.cells[2], "x" * 90_000, "text/html") for _ in range(4)],
-        "many pictures": lambda nb: nb.cells[3].outputs.extend(
-            new_output("display_data", data={"image/png": "x" * 90_000, "image/svg+xml": "x"}) for _ in range(7)),
+        "many pictures": lambda nb: nb.cells[3].outputs.extend(new_output(
+            "display_data", data={"image/png": "x" * 90_000, "image/svg+xml": drawing(390, 9)}) for _ in range(7)),
     },
     "no_trailing_semicolon": {
         "last line": lambda nb: code(nb, "f();"),
@@ -200,6 +206,10 @@ PAGE_FAULTS = {
         "of another kind": lambda nb: output(nb.cells[3], "x", "image/jpeg"),
         "dark for large": lambda nb: nb.cells[3].metadata.mystnb.image.update(alt="the darkest square is the largest"),
         "white for none": lambda nb: nb.cells[3].metadata.mystnb.figure.update(caption="White is zero."),
+    },
+    "figures_fit_a_phone": {
+        "too wide": lambda nb: nb.cells[3].outputs[0].data.update({"image/svg+xml": drawing(400, 9)}),
+        "one small label": lambda nb: nb.cells[3].outputs[0].data.update({"image/svg+xml": drawing(390, 8.5, 12)}),
     },
     "figures_in_numbers": {
         "nothing printed": lambda nb: nb.cells[3].outputs.pop(),

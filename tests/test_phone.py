@@ -232,7 +232,7 @@ def test_a_figure_is_seen_whole(chrome, book):
 
 
 @pytest.mark.parametrize("chapter, wrong", [
-    ("04_attention", "min-width: 0"),  # it has figures that are wider than a phone
+    ("04_attention", "min-width: 0"),  # it has figures that are narrower than the page
     ("16_flash", "min-width: 0; width: 80% !important"),  # and here all of them fit
 ])
 def test_the_labels_of_a_figure_can_be_read(chrome, book, chapter, wrong):
@@ -387,6 +387,45 @@ def test_what_a_finger_meets_is_large_enough(chrome, book):
             page.goto(f"{book}/{name}.html")
             page.add_style_tag(content=wrong)
             assert page.evaluate(SMALL), wrong
+
+
+BARS = """() => [...document.querySelector(".genindex-jumpbox").childNodes].filter((e) => {
+    const text = document.createRange();
+    text.selectNode(e);
+    return e.nodeType === Node.TEXT_NODE && text.getBoundingClientRect().width;
+}).length"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_letters_of_the_index_stand_alone(chrome, book, width):
+    """No bar between them: a row would end with one."""
+    with visitor(chrome, book, width) as page:
+        visit(page, f"{book}/genindex.html")
+        letters = page.locator(".genindex-jumpbox a")
+        assert page.evaluate(BARS) == 0 and letters.count() > 20
+        boxes = sorted((round(box["y"]), box["x"], box["width"]) for box in (a.bounding_box() for a in letters.all()))
+        apart = [x - left - wide for (y, left, wide), (row, x, _) in zip(boxes, boxes[1:], strict=False) if y == row]
+        assert min(apart) > -0.5 and min(wide for *_, wide in boxes) > 20
+        page.add_style_tag(content=".genindex-jumpbox { font-size: 1rem !important }")
+        assert page.evaluate(BARS) > 20
+
+
+BROKEN = """() => [...document.querySelectorAll(".genindextable td > ul > li > a")].filter((e) => {
+    const word = document.createRange(), text = e.firstChild, long = text?.data?.match(/^[\\w.]+/);  // its name
+    if (!long) return false;
+    word.setStart(text, 0);
+    word.setEnd(text, long[0].length);
+    return new Set([...word.getClientRects()].map((line) => line.top)).size > 1;
+}).length"""
+
+
+def test_names_in_the_index_are_not_broken(chrome, book):
+    """Its three columns are too narrow on a phone."""
+    with visitor(chrome, book, 390) as page:
+        visit(page, f"{book}/genindex.html")
+        assert page.evaluate(BROKEN) == 0 and not faults(page)
+        page.add_style_tag(content=".genindextable td { width: 33% !important }")
+        assert page.evaluate(BROKEN) > 20
 
 
 OUTPUT_GAPS = """() => Math.min(...[...document.querySelectorAll(".cell_output > .output + .output")].map((box) =>

@@ -148,6 +148,18 @@ def test_every_rule_has_a_fault():
     assert list(FAULTS) == [rule.__name__ for rule in rules.RULES]
 
 
+WRITTEN = [*sorted((ROOT / "book").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+WIDE, FITS = "x" * 80, "x" * 79
+
+
+def test_python_on_a_markdown_page_fits_too():
+    assert {path.name: wide for path in WRITTEN if (wide := rules.wide_python(path.read_text(encoding="utf-8")))} == {}
+    assert sum("```python" in path.read_text(encoding="utf-8") for path in WRITTEN) > 1
+    for fence in ("```", "````", "   ```"):
+        assert rules.wide_python(f"a\n\n{fence}python\n{FITS}\n{WIDE}\n{fence}\n\n{WIDE}") == [WIDE], fence
+    assert rules.wide_python(f"```bash\n{WIDE}\n```\n\n```python\n{FITS}\n```\n{WIDE}\n\n```text\n{WIDE}\n```\n") == []
+
+
 def test_what_is_folded_is_not_counted():
     nb = good_page()
     before = rules.words(nb), rules.lines(nb)

@@ -34,8 +34,13 @@ from byhand.show import (
     print_matrix,
     run,
 )
+from byhand.show.page import least_width
+from byhand.show.svg import svg
 from matplotlib.colors import to_hex
 from mutants import as_written
+from rewritten import rewritten
+
+HEATMAP = Path(byhand.show.__file__).with_name("heatmap.py")
 
 WORDS = "The old man sat by the bank of the wide river".split()
 HOSTILE = {  # a token, and what a reader sees of it
@@ -562,7 +567,7 @@ def side(ax):
 
 
 def test_matrices_stand_in_a_formula_with_squares_of_one_size():
-    Q, K = np.ones((4, 3)), np.ones((4, 3))
+    Q, K = np.ones((4, 3), int), np.ones((4, 3), int)
     tokens = list("abcd")
     axes = matrices([("Q", Q), "·", ("Kᵀ", K.T), "=", ("S", Q @ K.T, {"signed": True})], rows=tokens)
     assert [ax.get_title() for ax in axes] == ["Q", "Kᵀ", "S"]
@@ -585,6 +590,48 @@ def test_a_formula_too_long_to_read_is_broken_into_lines():
     assert [len(ax.get_yticklabels()) for ax in axes] == [11, 0, 11, 0]
     short = matrices([(title, A[:3, :3]) for title, A in heads])
     assert len({round(ax.get_position().y1, 6) for ax in short}) == 1
+
+
+# A formula, and the side of its squares where a phone shows it whole, or cannot, without smaller ones
+ON_A_PHONE = [
+    ([("W", np.ones((8, 12)), {"rows": ["Y00"] * 8, "columns": ["X00"] * 12, "fmt": ".1f", "numbers": False})], None),
+    ([("A", np.ones((5, 5))), "→", ("B", np.ones((5, 5)), {"rows": ["q"] * 5, "columns": ["q"] * 5})], None),
+    ([("prediction", np.ones((5, 1), int)), "−", ("y", np.ones((1, 5), int)), "=", ("z", np.ones((5, 5), int))], None),
+    ([("two lines", np.ones((2, 7), int)), "·", ("A", np.ones((2, 6), int)), "=", ("B", np.ones((2, 4), int))], None),
+    ([("one more line", np.ones((2, 10), int)), "·", ("A", -np.ones((2, 4)))], None),
+    ([("small", np.ones((3, 3)))], 0.52),
+    ([("numbers would get too small", -np.ones((5, 12)), {"rows": ["a"] * 5})], 0.52),
+    ([("as wide as can be", -np.ones((3, 14))), ("B", np.ones((3, 1)))], 0.443),
+]
+
+
+def formulas_fit_a_phone(heatmap):
+    for parts, expected in ON_A_PHONE:
+        axes = heatmap.matrices(parts)
+        if expected:
+            assert side(axes[0])[0] == pytest.approx(expected, abs=1e-3), parts
+        else:
+            assert 330 < least_width(svg(axes[0].figure)) <= 390, parts
+
+
+def test_a_formula_fits_a_phone_where_its_letters_stay_readable():
+    formulas_fit_a_phone(rewritten(HEATMAP))
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("if fits := _on_a_phone(lines, side):", "if fits := side:"), ("read = read or (lines", "read = (lines"),
+    ("if _smallest(lines, smaller) < smallest:", "if False:"), ("np.linspace(side,", "np.linspace(1,"),
+    ("sizes += [_label_points(side)]", "sizes += []"), ("max(_width(line, smaller)", "min(_width(line, smaller)"),
+    ("sizes += [_points(A, options[\"fmt\"], side)]", "sizes += []"), ("    return None\n", "    return side\n"),
+    ("MARGIN + _fixed(line) + side", "MARGIN + side"), ("max(before, 0)", "0"),
+    ("for line in lines for picture in line", "for picture in lines[0][:1]"),
+], ids=["as large as ever", "as many lines as can be", "letters shrink", "squares grow", "labels do not count",
+        "the shortest line", "numbers do not count", "no more lines", "only the squares", "titles do not count",
+        "the first matrix"])
+def test_a_formula_that_does_not_is_noticed(old, new):
+    wrong = rewritten(HEATMAP, old, new)
+    with pytest.raises(AssertionError):
+        formulas_fit_a_phone(wrong)
 
 
 @pytest.mark.parametrize("parts, error, message", [

@@ -1,5 +1,6 @@
 """The folder that `make site` writes: below any path, with or without an address, and the workflows that publish it."""
 
+import copy
 import os
 import re
 import shutil
@@ -162,6 +163,11 @@ def test_the_sitemap_names_every_page(chrome, below):
 
 # The workflows
 
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+             for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
 def step_faults(workflow: dict) -> list[str]:
     """Steps that are no target of the Makefile; installing what the system lacks is the one thing besides."""
     runs = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
@@ -169,11 +175,83 @@ def step_faults(workflow: dict) -> list[str]:
     return [run for run, target in typed if not target or target[1] not in TARGETS] + ([] if runs else ["no step"])
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
-def test_each_step_of_a_workflow_is_a_target(path):
-    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
+def test_each_step_of_a_workflow_is_a_target(workflow):
     assert step_faults(workflow) == []
     assert workflow["permissions"]["contents"] == "read"
+
+
+KEYS = {"run", "uses", "with", "env", "id", "continue-on-error"}
+
+
+def form_faults(workflow: dict) -> list[str]:
+    """What a forge would refuse, or run for hours. `on` without quotes is YAML's word for true."""
+    found = [f"{key} is missing" for key in ("name", True, "permissions", "jobs") if key not in workflow]
+    for name, job in workflow["jobs"].items():
+        found += [f"{name}: {key} is missing" for key in ("runs-on", "timeout-minutes") if key not in job]
+        ids = {step["id"] for step in job["steps"] if "id" in step}
+        for k, step in enumerate(job["steps"]):
+            found += [f"{name}, step {k}: run or uses"] if ("run" in step) == ("uses" in step) else []
+            found += [f"{name}, step {k}: {key} is no key of a step" for key in step.keys() - KEYS]
+            if "uses" in step and not re.fullmatch(r"actions/[a-z-]+@v\d+", step["uses"]):
+                found.append(f"{name}, step {k}: {step['uses']} is no action with its version")
+        asked = set(re.findall(r"\bsteps\.(\w+)\.", str(job)))
+        found += [f"{name}: no step has the id {one}" for one in sorted(asked - ids)]
+        uses = [step.get("uses", "").partition("@")[0] for step in job["steps"]]
+        first = next((k for k, step in enumerate(job["steps"]) if step.get("run") == "make live"), None)
+        found += [f"{name}: make live without Node"] if first and "actions/setup-node" not in uses[:first] else []
+    return found
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
+def test_a_workflow_has_the_form_of_one(workflow):
+    assert form_faults(workflow) == []
+
+
+@pytest.mark.parametrize(("name", "change", "said"), [
+    ("test", lambda job: job.pop("timeout-minutes"), "timeout-minutes is missing"),
+    ("test", lambda job: job.pop("runs-on"), "runs-on is missing"),
+    ("test", lambda job: job["steps"][0].update(run="make book"), "step 0: run or uses"),
+    ("test", lambda job: job["steps"][0].update({"contine-on-error": True}), "contine-on-error is no key"),
+    ("test", lambda job: job["steps"][0].update(uses="actions/checkout"), "no action with its version"),
+    ("test", lambda job: job["steps"].pop(2), "make live without Node"),
+    ("publish", lambda job: [step.pop("id", None) for step in job["steps"]], "no step has the id pages"),
+], ids=["no limit", "no machine", "two in one", "a slip", "no version", "no Node", "no id"])
+def test_a_workflow_of_another_form_is_seen(name, change, said):
+    workflow = copy.deepcopy(WORKFLOWS[name])
+    change(next(iter(workflow["jobs"].values())))
+    assert any(said in fault for fault in form_faults(workflow)), form_faults(workflow)
+
+
+def targets(text: str) -> list[str]:
+    """The targets of the Makefile that a script or a workflow calls, in their order."""
+    return list(dict.fromkeys(re.findall(r"\bmake ([a-z]+)\b", re.sub(r"(?m)(^|\s)#.*$", "", text))))
+
+
+def test_the_workflow_does_what_ci_does():
+    steps = "\n".join(step.get("run", "") for step in WORKFLOWS["test"]["jobs"]["test"]["steps"])
+    assert targets(steps) == targets(CI)
+    assert targets(CI)[-3:] == ["test", "live", "livetest"] and targets("# make book\nmake a # make b") == ["a"]
+    assert targets(steps.replace("make live\n", "")) != targets(CI) != targets(CI.replace("make weights", "true"))
+
+
+@pytest.mark.parametrize(("edit", "there", "said"), [
+    (None, False, "Firefox could not be had: what runs in it too is not tried there.\ngoes on\n"),
+    (None, True, "goes on\n"),
+    ((" ||\n    echo", "\n    : echo"), False, ""),
+    (('"Firefox could', '>/dev/null "Firefox could'), False, "goes on\n"),
+], ids=["it cannot be had", "it is there", "wrong: all stops", "wrong: in silence"])
+def test_without_firefox_all_else_is_proved(tmp_path, edit, there, said):
+    """The lines of .ci/run that see to it, where nothing can be installed; then wrong versions of them."""
+    second = re.search(r"(?ms)^second\(\) \{.*?^\}$", CI)[0]
+    assert edit is None or second.count(edit[0]) == 1
+    if there:
+        (tmp_path / "firefox-esr").touch(mode=0o755)
+    second = second.replace(*edit) if edit else second
+    script = f"set -euo pipefail\ninstalls() {{ false; }}\n{second}\nsecond\necho goes on"
+    done = subprocess.run([shutil.which("bash"), "-c", script], env={"PATH": str(tmp_path)},
+                          capture_output=True, text=True)
+    assert done.stdout == said, done
 
 
 def test_a_wrong_step_is_seen():

@@ -262,7 +262,7 @@ def main():
             print("| notebook | text | folds | outputs | pictures | pieces | formulas | faults |\n" + "|---" * 8 + "|")
             for name in names:
                 file = folder / "book" / f"{name}.ipynb"
-                with visitor(chrome, site, scheme=scheme) as page:
+                with visitor(chrome, site, scheme=scheme, workers="allow") as page:
                     wanted = expected(file)
                     seen = Reader(page, site, name).look(wanted)
                     told = faults(seen, wanted, file, page.found)
@@ -271,7 +271,7 @@ def main():
                 print(*(f"  {text}" for text in told), sep="\n", end="\n" * bool(told), flush=True)
                 wrong += len(told)
             for act in (wrong_answer, click):
-                with visitor(chrome, site, scheme=scheme) as page:
+                with visitor(chrome, site, scheme=scheme, workers="allow") as page:
                     told = act(page, site, folder) + [text for text in page.found if text.startswith("asks for")]
                 print(f"{act.__name__.replace('_', ' ')}: {'; '.join(told) or 'as it should be'}", flush=True)
                 wrong += len(told)

@@ -10,6 +10,7 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy import ndarray as Array
 
+from byhand.show.page import LETTERS
 from byhand.show.style import DIVERGING, SEQUENTIAL
 from byhand.show.text import entry, plain
 
@@ -21,8 +22,10 @@ WIDEST, TALLEST = 7.0, 4.0    # a figure's width, and the height that one line o
 CELL, FINE = 0.52, 0.15       # the largest side of a square; the smallest before a line of matrices is broken in two
 OPERATOR, BAR, MARGIN, LINE = 0.45, 0.7, 0.12, 0.26
 LABEL, NUMBER, READABLE = 9.0, 10.0, 7.0  # letters: labels and numbers at most, numbers where a line need not break
+TITLE = 13.0                  # letters of a title, which are bold
 AS_TEXT = {"parse_math": False}  # a token such as "$" is no formula
 MOST = 14                     # a matrix with more rows or columns shows a colour bar and no numbers
+PHONE = 390 / LETTERS / 72    # a figure's width on a phone, for each point of its smallest letters
 
 
 def matrix(
@@ -99,7 +102,7 @@ def matrices(
 
     A part is an operator, `(title, A)`, or `(title, A, options)`, whose options of `matrix` hold for that one alone.
     The keywords hold for all, but `rows` labels the first of a line alone. All squares have one size;
-    where they would be too small to read, the formula is broken into lines.
+    where they would be too small to read, on a page or on a phone, the formula is broken into lines.
     """
     common = dict(columns=columns, fmt=fmt, signed=signed, limits=limits, numbers=numbers)
     pictures, operator = [], ""  # a picture is the operator before it, the matrix, and its options
@@ -117,12 +120,15 @@ def matrices(
     if not pictures:
         raise ValueError("matrices: parts holds no matrix, expected at least 1")
 
-    for count in range(1, len(pictures) + 1):  # as few lines as can be read
+    read = None
+    for count in range(1, len(pictures) + 1):  # as few lines as can be read, on a phone too if that can be
         lines = _lines(pictures, count, rows)
         side = min(_side(line) for line in lines)
         if all(side >= _least(A, options) for _, A, options in pictures):
-            break
-    return _draw(lines, side)
+            read = read or (lines, side)
+            if fits := _on_a_phone(lines, side):
+                return _draw(lines, fits)
+    return _draw(*read or (lines, side))
 
 
 def _lines(pictures, count, rows):
@@ -159,6 +165,37 @@ def _draw(lines, side) -> list[Axes]:
 def _side(line):
     """The largest side of a square with which a line fits; everything but the squares has a fixed size."""
     return max(0.02, min(CELL, (WIDEST - _fixed(line)) / _across(line), TALLEST / max(len(A) for _, A, _ in line)))
+
+
+def _on_a_phone(lines, side):
+    """The largest side up to this one with which a phone shows all lines whole and their letters large enough, if any.
+
+    Letters do not get smaller for it: where they would, no smaller side helps.
+    """
+    smallest = _smallest(lines, side)
+    for smaller in np.linspace(side, side / 3, 100):
+        if _smallest(lines, smaller) < smallest:
+            break
+        if max(_width(line, smaller) for line in lines) <= PHONE * smallest:
+            return smaller
+    return None
+
+
+def _width(line, side):
+    """Inches, with what titles are longer than their matrices at both ends."""
+    (operator, A, options), (_, B, last) = line[0], line[-1]
+    before = _length([options["title"]], TITLE) / 2 - A.shape[1] * side / 2 - _left(operator, options)
+    after = _length([last["title"]], TITLE) / 2 - B.shape[1] * side / 2 - _right(B, last)
+    return MARGIN + _fixed(line) + side * _across(line) + max(before, 0) + max(after, 0)
+
+
+def _smallest(lines, side):
+    """The size of the smallest letters of all lines."""
+    sizes = [NUMBER]
+    for _, A, options in (picture for line in lines for picture in line):
+        sizes += [_label_points(side)] if options.get("rows") or options.get("columns") else []
+        sizes += [_points(A, options["fmt"], side)] if _numbered(A, options["numbers"]) else []
+    return min(sizes)
 
 
 def _across(line):

@@ -64,10 +64,18 @@ def on_page(drawn: str, label: str, width: str = "") -> str:
     rules += [f"{SWITCH}.{name} .{kind}{{{';'.join(f'{part}:{ink}' for part in parts.split())}}}"
               for (ink, parts), kind in inks.items()]
     root.attrib |= {"class": f"drawing {name}", "role": "img", "aria-label": label}
-    least = LETTERS * float(root.get("viewBox").split()[2]) / min(_sizes(root), default=math.inf)
-    root.attrib |= {"style": f"--least:{least:.1f}px" + (f";width:{width}" if width else "")}
+    root.attrib |= {"style": f"--least:{_least(root):.1f}px" + (f";width:{width}" if width else "")}
     text = ET.tostring(root, "unicode").replace(" />", "/>")
     return re.sub(r"^<svg [^>]*>", lambda found: f"{found[0]}<style>@media screen{{{''.join(rules)}}}</style>", text)
+
+
+def least_width(drawn: str) -> float:
+    """The pixels below which letters of a stored SVG get too small to read; a wider screen shows it whole."""
+    return _least(ET.fromstring(drawn.replace(f' xmlns="{SPACE}"', "", 1)))
+
+
+def _least(root):
+    return LETTERS * float(root.get("viewBox").split()[2]) / min(_sizes(root), default=math.inf)
 
 
 def _sizes(element, given=None):
