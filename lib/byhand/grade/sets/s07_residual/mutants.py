@@ -568,7 +568,7 @@ BACKWARD = (
     ),
     Mutant(
         "plus along x̂",
-        _gradient(norm_back=lambda dY, X, gamma: _projected(dY, X, gamma, mean=lambda Z: -Z.mean(axis=-1, keepdims=True))),
+        _gradient(norm_back=lambda *given: _projected(*given, mean=lambda Z: -Z.mean(axis=-1, keepdims=True))),
         "In the norm's backward pass the part along x̂ is added: it is taken away, since the size grows with x along "
         "x̂.",
         "7.3",
