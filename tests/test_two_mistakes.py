@@ -184,6 +184,7 @@ ONE = {  # one mistake: the exercise, its edits or an answer, and what is named
     "sin and cos exchanged": ("03.1", lambda delta, d, base: np.kron(np.diag(
         np.sin(delta * base ** (-2 * np.arange(d // 2) / d))), np.eye(2)) + np.kron(np.diag(
             np.cos(delta * base ** (-2 * np.arange(d // 2) / d))), np.array([[0, -1], [1, 0]])), set()),
+    "whole turns, seen in a few zeros and ones": ("03.1", [("1j * delta", "2j * np.pi * delta")], set()),
     "other pairs, seen in few small numbers": ("03.9", pairs_side_by_side, set()),
     "the other end, for keys and queries": ("08.9", first_are_real, {"filler on the right, for queries too"}),
 }

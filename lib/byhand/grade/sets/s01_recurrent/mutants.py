@@ -113,7 +113,7 @@ GROWTH = (
     Mutant("nilpotent", lambda r, k, g: np.array([[0.0, g], [0.0, 0.0]]),
            "One step is fine, and then too little is left: if the diagonal is 0 and 0, the square is zero, and if it "
            "is r and −r, every second power has no corner. With r and r the corner c becomes k rᵏ⁻¹ c after k "
-           "steps.", "1.3",
+           "steps, and both factors, k and rᵏ⁻¹, are needed to choose it.", "1.3",
            ("four steps", "ten steps")),
     Mutant("first power", lambda r, k, g: np.array([[r, g], [0.0, r]]),
            "The norm of W itself is large enough, that of its power is not: the entry above the diagonal of the k-th "

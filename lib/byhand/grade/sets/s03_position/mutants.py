@@ -760,6 +760,13 @@ DISTANCES = (
         "3.4",
         ("next door", "many clocks", "behind", "any"),
     ),
+    Mutant(
+        "r for 2r",
+        lambda delta, d, base: float(sum(2 - 2 * math.cos(delta * base ** (-r / d)) for r in range(d // 2))),
+        "The exponent is −r/d: with d/2 pairs it must run to almost −1, so it is −2r/d.",
+        "3.3",
+        ("many clocks", "any"),
+    ),
 )
 
 # 03.7

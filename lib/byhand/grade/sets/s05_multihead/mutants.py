@@ -1143,6 +1143,13 @@ MEMORY = (
         "5.8",
         CACHE,
     ),
+    Mutant(
+        "one head of keys",
+        _fits(lambda memory, L, B, H, G, d_k, d_v, b: memory // (L * B * (d_k + d_v) * b)),
+        "One head of keys and values is counted: there are G of them in each layer.",
+        "5.8",
+        CACHE,
+    ),
 )
 
 # 05.9
