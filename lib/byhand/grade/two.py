@@ -11,7 +11,7 @@ from .judge import finish
 from .recognise import SEEN, same, same_array, shows
 from .run import Result, run
 
-_abs, _isfinite, _where, _errstate = np.abs, np.isfinite, np.where, np.errstate
+_abs, _isfinite, _where, _errstate, _Float = np.abs, np.isfinite, np.where, np.errstate, np.float64
 RUNS = {"torch": 200, "arrays": 1200, "numbers": 6000}  # of wrong versions put together, at most; 0.3 s of CPU
 SMALL, MANY = 10, 30  # of whole numbers below SMALL in size, so many must be wrong before two mistakes are put together
 
@@ -68,8 +68,10 @@ def _few_small(wrong, facts):
 
 def _small(array):
     """Whole numbers below SMALL, also as floats: an identity matrix tells as little as its zeros and ones."""
-    mine = array.astype(np.float64)
-    return bool((_abs(mine) < SMALL).all() and (_abs(mine - mine.round()) < 1e-9).all())
+    if array.dtype.kind not in "biuf":
+        return False
+    numbers = array.astype(_Float)
+    return bool((_abs(numbers) < SMALL).all() and (_abs(numbers - numbers.round()) < 1e-9).all())
 
 
 def _kind(question, inputs):
