@@ -973,6 +973,10 @@ def test_two_numbers_in_each_others_place_are_named():
     assert _exchanged("ab", halves, halves[::-1]) == ""
     telling = [np.array(x) for x in (0.4807123, 1.5208)]  # many digits are no chance
     assert _exchanged("ab", telling, telling[::-1]).startswith("a and b are exchanged")
+    zero = [np.array(x) for x in (0.0, 1.5208)]  # nor are they beside a zero
+    assert _exchanged("ab", zero, zero[::-1]).startswith("a and b are exchanged")
+    for round_ in ([np.array(0.0), np.array(2.0)], [np.array(0.0), np.array(0.0)], [np.zeros(3), np.zeros(3)]):
+        assert _exchanged("ab", round_, round_[::-1]) == ""
 
 
 def test_a_list_that_an_answer_lengthens_is_a_changed_input():
@@ -991,6 +995,12 @@ def test_outputs_in_each_others_place_are_no_two_mistakes():
 
     said = repr(check("07.8", equal_voices))
     assert "a and b are exchanged" in said and "two mistakes" not in said
+
+    def two_norms(variance, eps):
+        return REFERENCES["06.6"](variance, eps)[::-1]
+
+    said = repr(check("06.6", two_norms))
+    assert "ones and others are exchanged" in said and "it looks like" not in said
 
 
 @pytest.mark.parametrize("fault, said", (("no_grad", "no gradient comes back"), ("in place", "changes its input")))

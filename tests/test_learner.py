@@ -7,11 +7,13 @@ import _thread
 import contextlib
 import ctypes
 import datetime
+import importlib
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -155,6 +157,28 @@ def the_race_at_the_end_leaves_nothing_behind(limit):
     assert _thread._count() == threads
 
 
+def a_library_is_loaded_to_its_end(limit):
+    """PyTorch loads parts of itself when they are first used, which takes long where the disk is slow; half a module
+    would stay behind. What the answer does afterwards still has an end."""
+    for ran in (stopped, lambda *args: in_a_thread(stopped, *args)):
+        for after, late in ((lambda end: None, False), (loop, True)):
+            assert ran(limit, lambda end, after=after: (load_slowly(), after(end))) == late
+
+
+def load_slowly(seconds=0.3):
+    """Import a module that takes so long."""
+    with tempfile.TemporaryDirectory() as folder:
+        loads = f"import time\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass\n"
+        Path(folder, "slow_to_load.py").write_text(loads)
+        sys.path.insert(0, folder)
+        try:
+            importlib.invalidate_caches()
+            importlib.import_module("slow_to_load")
+        finally:
+            sys.path.remove(folder)
+            sys.modules.pop("slow_to_load", None)
+
+
 def nothing_is_under_way_afterwards(limit):
     """Python 3.11 would look for it for ever, and a function under a tracer (which_equation, a debugger) not begin."""
     for body in (lambda end: None, loop):
@@ -249,10 +273,19 @@ def _taken_back(seconds):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
 
 
+@contextlib.contextmanager
+def _seen_as_no_import(seconds):
+    with pytest.MonkeyPatch.context() as patch:
+        if threading.current_thread() is not threading.main_thread():
+            patch.setattr(limits._Imports, "wait", lambda self, frame: 0)
+        with time_limit(seconds):
+            yield
+
+
 LIMIT_CHECKS = (
     the_main_thread_is_stopped, another_thread_is_stopped, what_is_quick_is_left_alone, handler_and_timer_are_as_before,
     a_limit_around_a_limit_holds, the_race_at_the_end_leaves_nothing_behind,
-    nothing_is_under_way_afterwards,
+    nothing_is_under_way_afterwards, a_library_is_loaded_to_its_end,
 )
 WRONG_LIMITS = {
     "none": (lambda seconds: contextlib.nullcontext(), the_main_thread_is_stopped),
@@ -264,6 +297,8 @@ WRONG_LIMITS = {
     "always": (lambda seconds: time_limit(1e-3), what_is_quick_is_left_alone),
     "the handler stays": (lambda seconds: _alarm(seconds, handler_back=False), handler_and_timer_are_as_before),
     "the timer stays": (lambda seconds: _alarm(seconds, timer_off=False), handler_and_timer_are_as_before),
+    "an import is stopped": (_alarm, a_library_is_loaded_to_its_end),
+    "an import is stopped, in a thread": (_seen_as_no_import, a_library_is_loaded_to_its_end),
     "no thought of another limit": (_alarm, a_limit_around_a_limit_holds),
 }
 if sys.version_info < (3, 12):

@@ -184,6 +184,7 @@ ONE = {  # one mistake: the exercise, its edits or an answer, and what is named
     "sin and cos exchanged": ("03.1", lambda delta, d, base: np.kron(np.diag(
         np.sin(delta * base ** (-2 * np.arange(d // 2) / d))), np.eye(2)) + np.kron(np.diag(
             np.cos(delta * base ** (-2 * np.arange(d // 2) / d))), np.array([[0, -1], [1, 0]])), set()),
+    "whole turns, seen in a few zeros and ones": ("03.1", [("1j * delta", "2j * np.pi * delta")], set()),
     "other pairs, seen in few small numbers": ("03.9", pairs_side_by_side, set()),
     "the other end, for keys and queries": ("08.9", first_are_real, {"filler on the right, for queries too"}),
 }
@@ -197,6 +198,94 @@ def test_one_mistake_is_not_called_two(name):
     assert report.points < report.max_points
     assert "two mistakes" not in repr(report) and "Two mistakes" not in repr(report), repr(report)
     assert named(report) == wanted
+
+
+def zeros_in_the_spread(X, lengths, kind, eps):
+    """Padding is set to zero, the mean is right, and the zeros take part in the variance."""
+    real = (np.arange(X.shape[1]) < lengths[:, None])[..., None]
+    only, many = np.where(real, X, 0), lengths[:, None, None]
+    if kind == "token":
+        c = only - only.mean(axis=-1, keepdims=True)
+        return np.where(real, c / np.sqrt((c**2).mean(axis=-1, keepdims=True) + eps), 0)
+    c = only - only.sum(axis=1, keepdims=True) / many
+    return np.where(real, c / np.sqrt((c**2).sum(axis=1, keepdims=True) / many + eps), 0)
+
+
+def contexts_of_the_rows(counts, k, power):
+    p, q = counts / counts.sum(), counts.sum(axis=1) ** float(power)
+    made_up = k * p.sum(axis=1, keepdims=True) * (q / q.sum())[:, None] * np.ones_like(p)
+    return np.log(p / made_up), 1 / (1 / p + 1 / made_up)
+
+
+HALVES = [("Z = (X[..., ::2] + 1j * X[..., 1::2]) * turn", "Z = (X[..., : d // 2] + 1j * X[..., d // 2 :]) * turn"),
+          ("np.stack([Z.real, Z.imag], axis=-1).reshape(X.shape)", "np.concatenate([Z.real, Z.imag], axis=-1)")]
+ONLY_M = "(X if X.shape == M.shape else M)"
+SLIPS = {  # slips that many make: the exercise, its edits or an answer, and the name that they have
+    "a strict triangle": ("00.7", [("np.triu_indices(len(X), 1)", "np.triu_indices(len(X), 0)")],
+                          "not itself, and 0/0"),
+    "one more than the error": ("00.11", [("c = 1 - e", "c = 1 + e")], "one plus the error"),
+    "1 − h": ("01.1", [("1 - H[..., t, :] ** 2", "1 - H[..., t, :]")], "slope not squared"),
+    "rows for columns": ("02.7", contexts_of_the_rows, "negatives drawn from the rows"),
+    "turned back": ("03.4", [("_spin(Q[h], positions, base, 1)", "_spin(Q[h], positions, base, -1)"),
+                             ("_spin(K[h], positions, base, 1)", "_spin(K[h], positions, base, -1)")],
+                    "both the other way"),
+    "halves": ("03.4", HALVES, "half-split"),
+    "halves, with a cache": ("03.11", HALVES, "half-split"),
+    "no root": ("03.11", [("@ Q[i] / np.sqrt(d_k)", "@ Q[i]")], "no scale"),
+    "maximum before the mask": ("04.1", [("np.where(allowed, S, -np.inf).max(", "S.max(")],
+                                "largest of all scores, 0/0 caught"),
+    "E[s²]": ("04.6", [("(fourth - 2)", "(fourth - 2 + d_k)")], "mean square of the score"),
+    "own values": ("05.2", [("A[-1] @ (M @ v)", f"A[-1] @ ({ONLY_M} @ v)")], "values from X"),
+    "own keys, backward": ("05.3", [('("k", M, dK)', f'("k", {ONLY_M}, dK)')], "dW_k fed with X"),
+    "upside down": ("05.9", [(".triu(1).bool()", ".tril(-1).bool()")], "triangle upside down"),
+    "evaluation in training": ("06.4", [("(rows - mu) / np.sqrt(squares / N + eps)",
+                                         "(rows - mean) / np.sqrt(var + eps)")], "the old memory"),
+    "filler in the spread": ("06.5", zeros_in_the_spread, "zeros in the variance"),
+    "F(X) for F(N(X))": ("07.1", [("np.tanh(_rms_norm(X, gamma) @ W)", "np.tanh(X @ W)")],
+                         "no norm before a sublayer"),
+    "twice the gain": ("07.4", [("return _rms_norm(X, last), kept", "return last * _rms_norm(X, last), kept")],
+                       "last gain twice"),
+    "log₂": ("07.6", [("np.log(np.exp(logits", "np.log2(np.exp(logits"), ("np.mean(top +", "np.mean(top / np.log(2) +"),
+                      ("- logits[range(len(target)), target])", "- logits[range(len(target)), target] / np.log(2))")],
+             "bits"),
+}
+
+
+def slip(name):
+    number, how, _ = SLIPS[name]
+    answer, question = how if callable(how) else answer_with(number, *how), find(number)
+    return Report(question, examine.examine(question, answer, lambda case: expected_arrays(question, case)))
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_that_many_make_has_a_name(name):
+    report = slip(name)
+    assert named(report) == {SLIPS[name][2]} and report.points < report.max_points
+    failed = [o for o in report.outcomes if not o.verdict.ok and o.verdict.kind != "not run"]
+    assert all(o.mutant and not o.second and not o.ahead for o in failed), repr(report)
+
+
+def test_without_what_recognises_a_slip_it_has_no_name(monkeypatch):
+    monkeypatch.setattr(examine, "recognise", lambda question, cases, *given: [None] * len(cases))
+    assert not any(o.mutant and not o.ahead for name in ("log₂", "E[s²]") for o in slip(name).outcomes)
+
+
+OF_MANY = {  # what several mistakes give, and words that leave it open
+    "always right": ("00.6", lambda forward, backward, X, rng: True, "One way to this pattern"),
+    "never right": ("00.6", lambda forward, backward, X, rng: False, ", or dY makes the true gradient zero"),
+    "columns made small": ("04.5", lambda n, d_k, r: (np.eye(n, d_k) * np.where(np.arange(d_k) < r, 1, 1e-3),
+                                                      np.eye(n, d_k)), "and so have columns"),
+    "a tolerance of a billionth": ("00.12", lambda f, X: all(
+        np.abs(f(x[None]) - y).max() <= 1e-9 * np.abs(f(X)).max() for x, y in zip(X, f(X), strict=True)), "for one"),
+}
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_of_several_mistakes_that_give_the_same_none_is_said_to_be_it(name):
+    number, answer, words = OF_MANY[name]
+    question = find(number)
+    report = Report(question, examine.examine(question, answer, lambda case: expected_arrays(question, case)))
+    assert report.points < report.max_points and words in repr(report), repr(report)
 
 
 @pytest.mark.parametrize(("search", "what"), [("put_together", "together"), ("in_part", "in part")])

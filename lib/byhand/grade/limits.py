@@ -15,6 +15,7 @@ import time
 
 LETTERS = 10_000  # an answer may print this many in one case
 AGAIN, OFTEN = 0.2, 1e-4  # seconds until an answer that swallowed the exception meets the next; halved down to OFTEN
+IMPORTING = 120.0  # seconds that imports may take besides: PyTorch loads parts of itself when they are first used
 
 # Bound now: an answer that patches time.sleep or signal.setitimer later changes nothing here.
 _now, _sleep = time.monotonic, time.sleep
@@ -39,13 +40,40 @@ def time_limit(seconds):
         yield
 
 
+class _Imports:
+    """Is a module being loaded?  To stop in its middle would leave half a module behind, and where the disk is slow
+    the time is not the answer's."""
+
+    def __init__(self, seconds):
+        self.before, self.seconds, self.end = self._count(sys._getframe()), seconds, _now() + IMPORTING
+        self.met = False
+
+    def _count(self, frame):
+        count = 0
+        while frame is not None:
+            count += frame.f_code.co_filename.startswith("<frozen importlib")
+            frame = frame.f_back
+        return count
+
+    def wait(self, frame):
+        """How long to wait before the answer is stopped; 0 for no longer.  After an import it has its time anew."""
+        if _now() < self.end and self._count(frame) > self.before:
+            self.met = True
+            return AGAIN
+        met, self.met = self.met, False
+        return self.seconds if met else 0
+
+
 @contextlib.contextmanager
 def _by_signal(seconds):
-    wait, over = AGAIN, False
+    wait, over, imports = AGAIN, False, _Imports(seconds)
 
     def stop(number, frame):
         nonlocal wait
         if over:  # it struck just before the timer was taken away: to wind that up again would end the process later
+            return
+        if longer := imports.wait(frame):
+            _arm(signal.ITIMER_REAL, longer)
             return
         _arm(signal.ITIMER_REAL, wait)
         wait = max(wait / 2, OFTEN)
@@ -70,6 +98,7 @@ def _by_signal(seconds):
 def _by_exception(seconds):
     # Bare locks: a call of threading's own code, written in Python, could be interrupted in its middle.
     thread, bell, working = threading.get_ident(), _thread.allocate_lock(), _thread.allocate_lock()
+    imports = _Imports(seconds)
 
     def send(error):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
@@ -78,6 +107,9 @@ def _by_exception(seconds):
         wait, then = seconds, AGAIN
         while not bell.acquire(timeout=wait):
             frame = sys._current_frames().get(thread)
+            if longer := imports.wait(frame):
+                wait = longer
+                continue
             if frame and frame.f_code.co_filename not in _ON_THE_WAY_OUT:
                 send(ctypes.py_object(TimeUp))
             wait, then = then, max(then / 2, OFTEN)
@@ -109,11 +141,14 @@ def _by_exception(seconds):
 
 @contextlib.contextmanager
 def _by_tracing(seconds):
-    end, before = _now() + seconds, sys.gettrace()
+    end, before, imports = _now() + seconds, sys.gettrace(), _Imports(seconds)
 
     def look(frame, event, arg):
+        nonlocal end
         if _now() > end and frame.f_code.co_filename not in _ON_THE_WAY_OUT:
-            raise TimeUp
+            if not (longer := imports.wait(frame)):
+                raise TimeUp
+            end = _now() + longer
         return look
 
     sys.settrace(look)

@@ -11,7 +11,7 @@ from .judge import finish
 from .recognise import SEEN, same, same_array, shows
 from .run import Result, run
 
-_abs, _isfinite, _where, _errstate = np.abs, np.isfinite, np.where, np.errstate
+_abs, _isfinite, _where, _errstate, _Float = np.abs, np.isfinite, np.where, np.errstate, np.float64
 RUNS = {"torch": 200, "arrays": 1200, "numbers": 6000}  # of wrong versions put together, at most; 0.3 s of CPU
 SMALL, MANY = 10, 30  # of whole numbers below SMALL in size, so many must be wrong before two mistakes are put together
 
@@ -60,10 +60,18 @@ def _few_small(wrong, facts):
             if facts[c].mine is None or facts[c].mine[i].shape != facts[c].expected[i].shape:
                 return False
             mine, right = facts[c].mine[i], facts[c].expected[i]
-            if mine.dtype.kind not in "biu" or max(_abs(mine * 1).max(), _abs(right * 1).max()) >= SMALL:
+            if not _small(mine) or right.dtype.kind in "biu" and not _small(right):
                 return False
             count += int((mine != right).sum())
     return count < MANY
+
+
+def _small(array):
+    """Whole numbers below SMALL, also as floats: an identity matrix tells as little as its zeros and ones."""
+    if array.dtype.kind not in "biuf":
+        return False
+    numbers = array.astype(_Float)
+    return bool((_abs(numbers) < SMALL).all() and (_abs(numbers - numbers.round()) < 1e-9).all())
 
 
 def _kind(question, inputs):
@@ -151,9 +159,10 @@ class _Facts:
         for i in self.wrong:
             if not (i in self.fits[a] and i in self.right[b] or i in self.fits[b] and i in self.right[a]):
                 arrays = self.mine[i], self.theirs[a][i], self.theirs[b][i], self.expected[i]
-                if not _combined(*arrays, self.case):
+                numbers = int((arrays[0] != arrays[3]).sum())
+                if numbers < MANY and _small(arrays[0]) or not _combined(*arrays, self.case):
                     return None
-                count += int((arrays[0] != arrays[3]).sum())
+                count += numbers
         return count
 
     def way(self, m, i):

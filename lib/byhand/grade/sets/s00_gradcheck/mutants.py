@@ -23,6 +23,10 @@ def _linear(dX=None, dW=None, db=None):
     return function
 
 
+def _rows_of(A):
+    return A.reshape(-1, A.shape[-1])
+
+
 LINEAR = (
     Mutant(
         "W not transposed",
@@ -79,6 +83,28 @@ LINEAR = (
         "Only the first of the leading axes is summed in dW: there may be several, and all of them used the same W.",
         "0.3",
         ("two leading axes",),
+    ),
+    Mutant(
+        "dW averaged over the batch",
+        _linear(dW=lambda dY, X, W: _rows_of(X).T @ _rows_of(dY) * X.shape[-2] / (X.size // X.shape[-1])),
+        "dW is a mean over the sequences of the batch: all of them used the same W, so what they send adds up.",
+        "0.3",
+        ("batch", "two leading axes"),
+    ),
+    Mutant(
+        "db per sequence",
+        _linear(db=lambda dY, X, W: dY.sum(axis=-2)),
+        "This is one db for each sequence of the batch: all of them used the same b, so sum over the leading axes as "
+        "well.",
+        "0.3",
+        ("batch", "two leading axes"),
+    ),
+    Mutant(
+        "db summed over the first axis",
+        _linear(db=lambda dY, X, W: dY.sum(axis=0)),
+        "Only the first axis is summed in db: it is summed over all axes but the last, that of the features.",
+        "0.3",
+        ("batch", "two leading axes"),
     ),
 )
 
@@ -238,6 +264,35 @@ TIED = (
         "dX is multiplied by W: X W goes back through the transpose, dX = dZ Wᵀ.",
         "0.3",
         ("dX", "batch"),
+    ),
+    Mutant(
+        "slope with a plus",
+        _tied(slope=lambda T, Z: 1 + T * T),
+        "The slope of the tanh is written with a plus: it is 1 − T², at most 1.",
+        "0.3",
+        ("dX", "dW", "batch"),
+    ),
+    Mutant(
+        "square of the whole slope",
+        _tied(slope=lambda T, Z: (1 - T) ** 2),
+        "The slope of the tanh is taken as the square of 1 − T: it is 1 − T², the square of T alone.",
+        "0.3",
+        ("dX", "dW", "batch"),
+    ),
+    Mutant(
+        "slope as of a sigmoid",
+        _tied(slope=lambda T, Z: T * (1 - T)),
+        "T (1 − T) is the slope of a sigmoid: that of the tanh is 1 − T².",
+        "0.3",
+        ("dX", "dW", "batch"),
+    ),
+    Mutant(
+        "slope for the second reader",
+        _tied(second=lambda Z: np.tanh(Z) * (1 - np.tanh(Z) ** 2)),
+        "The second reader's term is multiplied by the slope of the tanh: this reader stands behind the tanh, so its "
+        "gradient dYᵀ T does not pass through it.",
+        "0.3",
+        ("dW", "batch"),
     ),
 )
 
@@ -486,6 +541,21 @@ BAG = (
         "0.3",
         ("one sentence", "rows of E", "two leading axes"),
     ),
+    Mutant(
+        "rows averaged over the sentences",
+        _bag(dE=lambda dy, E, ids, w: _scattered(dy, E, ids, w) / (ids.size // len(w))),
+        "dE is a mean over the sentences: each of them read the table, so what they send adds up.",
+        "0.3",
+        ("rows of E", "two leading axes"),
+    ),
+    Mutant(
+        "the gradient at every row",
+        _bag(dE=lambda dy, E, ids, w: np.broadcast_to(w.sum() * _rows_of(dy).sum(axis=0), E.shape).copy()),
+        "Every row of E gets the same gradient: only the rows that were read get one, each from the places where its "
+        "id stands.",
+        "0.3",
+        ("one sentence", "rows of E", "two leading axes"),
+    ),
 )
 
 # 00.5
@@ -671,6 +741,27 @@ SLOPE = (
         "0.2",
         ("not contiguous",),
     ),
+    Mutant(
+        "backward difference",
+        _differences(lambda below, at, above, h: (at - below) / h),
+        "This is the backward difference (f(x) − f(x−h)) / h: its error shrinks with h, the central one's with h².",
+        "0.4",
+        ("a big step", "the usual step", "not contiguous", "three axes"),
+    ),
+    Mutant(
+        "not divided by the step",
+        _differences(lambda below, at, above, h: (above - below) / 2),
+        "The difference is halved, and not divided by h: the slope is the difference over the distance, 2h.",
+        "0.4",
+        ("a big step", "the usual step", "not contiguous", "float32 input", "three axes"),
+    ),
+    Mutant(
+        "difference alone",
+        _differences(lambda below, at, above, h: above - below),
+        "This is the difference f(x+h) − f(x−h): the slope divides it by the distance, 2h.",
+        "0.4",
+        ("the usual step", "not contiguous", "float32 input", "three axes"),
+    ),
 )
 
 # 00.6
@@ -702,8 +793,8 @@ CHECKS = (
     Mutant(
         "all ones",
         _checks(lambda Y, X, rng: np.ones_like(Y), lambda error, size: error <= 1e-4 * size + 1e-7),
-        "One way to this pattern is a dY of all ones: the loss is the sum of a centred row, always 0, so the true dX "
-        "is 0, and wrong ones pass.",
+        "Every layer passes, the wrong ones as well. One way to this pattern is a dY of all ones: the loss is the sum "
+        "of a centred row, always 0, so the true dX is 0, and wrong ones pass.",
         "0.4",
         ("seven layers",),
     ),
@@ -717,7 +808,8 @@ CHECKS = (
     Mutant(
         "one row",
         _checks(_random, lambda error, size: error <= 1e-4 * size, rows=1),
-        "Only one row is checked: faults that mix rows, or divide by their number, need at least two.",
+        "Faults that mix rows, or divide by their number, pass here, as where a single row is checked: they need at "
+        "least two.",
         "0.6",
         ("seven layers", "large activations", "five rows"),
     ),
@@ -748,8 +840,24 @@ CHECKS = (
     Mutant(
         "too strict",
         _checks(_random, lambda error, size: error <= 1e-15 * size),
-        "Right layers are refused: either the comparison asks for more than the ten digits of a central difference, "
-        "or dY makes the true gradient zero and noise is compared with noise.",
+        "Right layers are refused: the comparison asks for more than the ten digits of a central difference, or dY "
+        "makes the true gradient zero and noise is compared with noise, or what is measured is the slope of another "
+        "loss than the inner product of this dY with the output.",
+        "0.4",
+        ("seven layers", "large activations", "five rows"),
+    ),
+    Mutant(
+        "too loose",
+        _checks(_random, lambda error, size: error <= 0.9 * size),
+        "A wrong layer passes although its gradients are far off: the gap of a right one is a millionth of the "
+        "size.",
+        "0.4",
+        ("seven layers", "large activations"),
+    ),
+    Mutant(
+        "True for wrong",
+        _checks(_random, lambda error, size: error > 1e-4 * size),
+        "True and False are exchanged: True is for the layers whose backward pass is right.",
         "0.4",
         ("seven layers", "large activations", "five rows"),
     ),
@@ -759,12 +867,12 @@ CHECKS = (
 
 
 def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False, hidden=-np.inf, scale=np.sqrt, biased=True,
-          late=False, width=lambda Q, X: Q.shape[-1]):
+          late=False, width=lambda Q, X, V: Q.shape[-1]):
     """A conversion from columns to rows with one step forgotten."""
 
     def function(X, W_q, W_k, W_v, b_q, b_k, b_v):
         Q, K, V = (X @ (W.T if transpose else W) + biased * b for W, b in ((W_q, b_q), (W_k, b_k), (W_v, b_v)))
-        S = (K @ Q.T if swap else Q @ K.T) / scale(width(Q, X))
+        S = (K @ Q.T if swap else Q @ K.T) / scale(width(Q, X, V))
         seen = mask(np.ones(S.shape)) > 0
         S = S if late else np.where(seen, S, hidden)
         A = np.exp(S - S.max(axis=axis, keepdims=True))
@@ -775,17 +883,23 @@ def _rows(mask=np.tril, axis=1, transpose=True, swap=False, flip=False, hidden=-
     return function
 
 
+def _nothing_for_the_first(X, W_q, W_k, W_v, b_q, b_k, b_v):
+    A = _rows(mask=lambda S: np.tril(S, -1), hidden=-1e30)(X, W_q, W_k, W_v, b_q, b_k, b_v)[1]
+    A = A * (np.arange(len(A)) > 0)[:, None]
+    return A @ (X @ W_v.T + b_v), A
+
+
 ROWS = (
     Mutant(
         "width of the tokens",
-        _rows(width=lambda Q, X: X.shape[1]),
+        _rows(width=lambda Q, X, V: X.shape[1]),
         "The scores are divided by √d, with d the width of the tokens: it is the width of queries and keys, √d_k.",
         "0.7",
         ("weights", "output"),
     ),
     Mutant(
         "no scale",
-        _rows(width=lambda Q, X: 1),
+        _rows(width=lambda Q, X, V: 1),
         "The scores are not divided by √d_k.",
         "0.7",
         ("weights", "output"),
@@ -866,6 +980,36 @@ ROWS = (
         "A token does not see itself: the causal mask keeps j = i.",
         "0.7",
         ("square", "weights", "output"),
+    ),
+    Mutant(
+        "mask one too far",
+        _rows(mask=lambda S: np.tril(S, 1)),
+        "Each token sees one token too many: the diagonal j = i is the last one that is seen, and the next token is "
+        "hidden.",
+        "0.2",
+        ("weights", "output", "square"),
+    ),
+    Mutant(
+        "not itself, and 0/0",
+        _rows(mask=lambda S: np.tril(S, -1)),
+        "A token does not see itself, so that nothing is left for the first one, which is 0/0: the causal mask keeps "
+        "j = i.",
+        "0.2",
+        ("square", "weights", "output"),
+    ),
+    Mutant(
+        "not itself, and nothing for the first",
+        _nothing_for_the_first,
+        "A token does not see itself, and the first one sees nothing at all: the causal mask keeps j = i.",
+        "0.2",
+        ("square", "weights", "output"),
+    ),
+    Mutant(
+        "width of the values",
+        _rows(width=lambda Q, X, V: V.shape[-1]),
+        "The scores are divided by √d_v, with the width of the values: it is that of queries and keys, √d_k.",
+        "0.2",
+        ("weights", "output"),
     ),
 )
 
@@ -1334,6 +1478,14 @@ FACTORS = (
         "0.4",
         ("below one", "above one", "two"),
     ),
+    Mutant(
+        "one plus the error",
+        lambda e: (1 / (1 + e), 1 + e),
+        "The factor 1 + e is farther off than e says: divided by the larger of the two gradients, its gap is e/(1 + "
+        "e). The factors are 1 − e and 1/(1 − e).",
+        "0.4",
+        ("below one", "above one", "two"),
+    ),
 )
 
 # 00.12
@@ -1408,8 +1560,8 @@ ALONE = (
     Mutant(
         "each of its own size",
         lambda f, X: np.allclose(*_one_by_one(f, X)),
-        "np.allclose lets through an error of 1e-5 of each number, and 1e-8 besides: a dependence of a billionth is "
-        "smaller. Compare with the rounding of float64.",
+        "A dependence of a billionth is let through: the comparison allows more than rounding. np.allclose, for one, "
+        "lets through 1e-5 of each number, and 1e-8 besides. Compare with the rounding of float64.",
         "0.6",
         ("ten functions", "small numbers", "other sizes"),
     ),

@@ -79,6 +79,23 @@ THROUGH_TIME = (
            LONG),
     Mutant("states turned round", _through_time(before=lambda earlier, H: np.roll(H, 1, axis=-2)),
            "In dW_h the state before the first is the last one, as np.roll gives it: step 1 began at h0.", "1.2", LONG),
+    Mutant("slope not squared", _through_time(slope=lambda h: 1 - h),
+           "The slope of the tanh is 1 − h², with a square.", "1.2", LONG),
+    Mutant("slope with a plus", _through_time(slope=lambda h: 1 + h * h),
+           "The slope of the tanh is written with a plus: it is 1 − h², at most 1.", "1.2", LONG),
+    Mutant("slope as of a sigmoid", _through_time(slope=lambda h: h * (1 - h)),
+           "h (1 − h) is the slope of a sigmoid: that of the tanh is 1 − h².", "1.2", LONG),
+    Mutant("states of the next step", _through_time(before=lambda earlier, H: np.roll(H, -1, axis=-2)),
+           "In dW_h the state of the next step stands beside du_t: the input of step t was the state before, h_{t−1}.",
+           "1.2", LONG),
+    Mutant("dW_h transposed", lambda *given: tuple(out.T if i == 2 else out
+                                                   for i, out in enumerate(_through_time()(*given))),
+           "This is the transpose of dW_h: its entry (i, j) collects h_i of the step before times du_j.", "1.2", LONG),
+    Mutant("dW_h averaged", lambda dH, X, H, h0, W_x, W_h: tuple(
+               out / (H.size // H.shape[-1]) if i in (1, 2) else out
+               for i, out in enumerate(_through_time()(dH, X, H, h0, W_x, W_h))),
+           "dW_x and dW_h are means over the tokens: every step used the same matrices, so what they send adds up.",
+           "1.2", LONG),
 )
 
 # 01.2
@@ -96,7 +113,7 @@ GROWTH = (
     Mutant("nilpotent", lambda r, k, g: np.array([[0.0, g], [0.0, 0.0]]),
            "One step is fine, and then too little is left: if the diagonal is 0 and 0, the square is zero, and if it "
            "is r and −r, every second power has no corner. With r and r the corner c becomes k rᵏ⁻¹ c after k "
-           "steps.", "1.3",
+           "steps, and both factors, k and rᵏ⁻¹, are needed to choose it.", "1.3",
            ("four steps", "ten steps")),
     Mutant("first power", lambda r, k, g: np.array([[r, g], [0.0, r]]),
            "The norm of W itself is large enough, that of its power is not: the entry above the diagonal of the k-th "
@@ -172,6 +189,11 @@ def _first_state(dH, N, Z, h0):
 
 
 GATED = ("one text", "batch", "gates shut and open")
+def _leaky_without_the_first_gate(dH, N, Z, h0):
+    dN, dZ, _ = _leaky()(dH, N, Z, h0)
+    return dN, dZ, dN[..., 0, :] / (1 - Z[..., 0, :])
+
+
 LEAKY = (
     Mutant("gates exchanged", _leaky(dN=lambda e, Z: e * Z, carry=lambda e, Z: e * (1 - Z)),
            "z and 1 − z are exchanged on the way back: n_t came in with 1 − z_t, and the old state with z_t.", "1.4",
@@ -199,6 +221,14 @@ LEAKY = (
            "z_{t+1}.", "1.4", GATED),
     Mutant("first state throughout", _first_state,
            "dZ is made with h0 at every step: the gate of step t kept h_{t−1}.", "1.4", GATED),
+    Mutant("dh0 without its gate", _leaky_without_the_first_gate,
+           "dh0 is the gradient of h_1: h0 came in with the gate of the first step, so it is multiplied by z_1.", "1.4",
+           GATED),
+    Mutant("gate forgotten in dN", _leaky(dN=lambda e, Z: e),
+           "In dN the gate is missing: n_t came in with 1 − z_t.", "1.4", GATED),
+    Mutant("new part carried", _leaky(carry=lambda e, Z: e * (1 - Z)),
+           "What goes back to the state before is multiplied by 1 − z_t: the old state was kept with z_t.", "1.4",
+           GATED),
 )
 
 # 01.5
@@ -401,6 +431,9 @@ STRIDES = (
     Mutant("last window", _strided(summed=False),
            "dW holds the term of the last window alone; every window used the same taps, so their terms add up.", "1.5",
            STRIDED),
+    Mutant("dW averaged over the windows", lambda dY, X, W, stride: (
+               _strided()(dY, X, W, stride)[0], _strided()(dY, X, W, stride)[1] / (dY.size // dY.shape[-1])),
+           "dW is a mean over the windows: all of them used the same taps, so what they send adds up.", "1.5", STRIDED),
 )
 
 # 01.8
@@ -433,4 +466,10 @@ BILLS = (
     Mutant("half a token", lambda d, taps: max(1, d * (taps - 4) / 2 + 1),
            "Where d (k − 4) is odd, half a token is counted: the smallest whole number above d (k − 4) / 2 is its "
            "whole part plus 1.", "1.7", ("odd width",)),
+    Mutant("multiplications of the convolution", lambda d, taps: max(1, d * (taps - 8) // 4 + 1),
+           "A product and a sum are counted as one in the convolution, and as two in attention: it takes 2knd² "
+           "operations.", "1.7", ("many taps", "odd width")),
+    Mutant("multiplications of attention", lambda d, taps: max(1, d * (taps - 2) + 1),
+           "A product and a sum are counted as two in the convolution, and as one in attention: it takes 8nd² + 4n²d "
+           "operations.", "1.7", ("many taps", "few taps", "odd width")),
 )

@@ -868,6 +868,13 @@ def _of_counts(counts, k, power):
 SCORED = ("k = 1", "k = 5", "three quarters")
 BENT = ("the bend", "other counts")
 
+def _drawn_from_rows(counts, k, power):
+    p = counts / counts.sum()
+    q = counts.sum(axis=1) ** float(power)
+    m = np.broadcast_to(k * (p.sum(axis=1) * q / q.sum())[:, None], p.shape)
+    return np.log(p / m), p * m / (p + m)
+
+
 SCORES = (
     Mutant(
         "k forgotten",
@@ -1052,6 +1059,14 @@ SCORES = (
         "The bend is twice what it should be: both terms together make p m / (p + m) once.",
         "2.8",
         BENT,
+    ),
+    Mutant(
+        "negatives drawn from the rows",
+        _drawn_from_rows,
+        "The negatives are drawn from the counts of the words, the rows: they are contexts, so they come from the "
+        "sums of the columns.",
+        "2.8",
+        (*SCORED, *BENT),
     ),
 )
 

@@ -392,11 +392,11 @@ def _mixed(Q, K, V, scale):
     return (E / E.sum(axis=-1, keepdims=True) @ V).swapaxes(0, 1).reshape(Q.shape[1], -1)
 
 
-def _layer(q=True, k=True, v=False, z=False, scale=lambda d_k, H: math.sqrt(d_k)):
+def _layer(q=1.0, k=1.0, v=0.0, z=False, scale=lambda d_k, H: math.sqrt(d_k), turn=turned):
     """q, k, v, z: is it turned?  −1: the other way."""
 
     def function(Q, K, V, positions, base):
-        Q, K, V = (turned(Y, positions, base, float(on)) if on else Y for Y, on in ((Q, q), (K, k), (V, v)))
+        Q, K, V = (turn(Y, positions, base, sign) if sign else Y for Y, sign in ((Q, q), (K, k), (V, v)))
         Z = _mixed(Q, K, V, scale(Q.shape[-1], len(Q)))
         return turned(Z, positions, base) if z else Z
 
@@ -452,28 +452,28 @@ SEVERAL = ALL_LAYERS[1:]
 LAYERS = (
     Mutant(
         "values too",
-        _layer(v=True),
+        _layer(v=1.0),
         "The values are turned as well: then the output depends on where the tokens stand, not only on how far apart.",
         "3.7",
         ALL_LAYERS,
     ),
     Mutant(
         "after the heads are joined",
-        _layer(q=False, k=False, z=True),
+        _layer(q=0.0, k=0.0, z=True),
         "The joined output is turned: the scores then know nothing of places, and the output knows them absolutely.",
         "3.7",
         ALL_LAYERS,
     ),
     Mutant(
         "queries alone",
-        _layer(k=False),
+        _layer(k=0.0),
         "Only the queries are turned: the score then depends on the place of the query, not on the distance.",
         "3.7",
         ALL_LAYERS,
     ),
     Mutant(
         "keys alone",
-        _layer(q=False),
+        _layer(q=0.0),
         "Only the keys are turned: the score then depends on the place of the key, not on the distance.",
         "3.7",
         ALL_LAYERS,
@@ -496,7 +496,7 @@ LAYERS = (
     ),
     Mutant(
         "no positions",
-        _layer(q=False, k=False),
+        _layer(q=0.0, k=0.0),
         "Nothing is turned: this attention sees a set.",
         "3.1",
         ALL_LAYERS,
@@ -563,6 +563,49 @@ LAYERS = (
         "causal",
         _causal,
         "Later tokens are hidden: there is no mask here, and the softmax is taken over all keys.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "both the other way",
+        _layer(q=-1.0, k=-1.0),
+        "Queries and keys are turned the other way round: the first of a pair is a cos − b sin, and so the score asks "
+        "for the distance j − i, where this one has i − j.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "half-split",
+        _layer(turn=_half_split),
+        "Features r and r + d_k/2 are paired: here neighbours are, 2r and 2r + 1.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "both signs alike",
+        _layer(turn=_alike),
+        "Both sines have the same sign, so lengths change: one of them is −sin.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "overwritten",
+        _layer(turn=_overwritten),
+        "The second feature of a pair is computed from the first after that was turned: keep the old values of both.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "base 10000 always",
+        _layer(turn=_base_fixed),
+        "The base is fixed at 10000: use the one that is given.",
+        "3.7",
+        ALL_LAYERS,
+    ),
+    Mutant(
+        "no 2 in the exponent",
+        _layer(turn=_half_exponent),
+        "The 2 in the exponent is missing: the frequency of pair r is base^(−2r/d_k).",
         "3.7",
         ALL_LAYERS,
     ),
@@ -716,6 +759,13 @@ DISTANCES = (
         "from every place.",
         "3.4",
         ("next door", "many clocks", "behind", "any"),
+    ),
+    Mutant(
+        "r for 2r",
+        lambda delta, d, base: float(sum(2 - 2 * math.cos(delta * base ** (-r / d)) for r in range(d // 2))),
+        "The exponent is −r/d: with d/2 pairs it must run to almost −1, so it is −2r/d.",
+        "3.3",
+        ("many clocks", "any"),
     ),
 )
 
@@ -989,7 +1039,7 @@ HEADS = (
 
 
 def _module(
-    keep="buffer", angles="cos", sign=1.0, half=False, given=True, short=False, tiled=False, first=0, way=""
+    keep="buffer", angles="cos", sign=1.0, half=False, given=True, short=False, tiled=False, first=0, way="", times=1.0
 ):
     """What goes wrong in a rotary module, by one option each."""
 
@@ -997,7 +1047,7 @@ def _module(
         import torch
 
         real = torch.float32 if short else torch.float64
-        omega = base ** (-torch.arange(0, d, 2, dtype=real) / d)
+        omega = base ** (-times * torch.arange(0, d, 2, dtype=real) / d)
         places = torch.arange(first, longest + first, dtype=real)
 
         class Rotary(torch.nn.Module):
@@ -1131,22 +1181,29 @@ MODULES = (
         "3.7",
         ("from zero", "left padding", "gradient", "short numbers"),
     ),
+    Mutant(
+        "no 2 in the exponent",
+        _module(times=0.5),
+        "The 2 in the exponent is missing: the frequency of pair r is base^(−2r/d).",
+        "3.7",
+        ("from zero", "left padding", "gradient"),
+    ),
 )
 
 # 03.11
 
 
-def _continued(again=False, queries="m", mask="m", keys_at="m", v=False, scale=math.sqrt, kept="turned"):
+def _continued(again=False, queries="m", mask="m", keys_at="m", v=False, scale=math.sqrt, kept="turned", turn=turned):
     """again: are old keys turned once more?  queries, mask, keys_at: counted from "m" on, or from "0"."""
 
     def function(Q, K, V, keys, values, base):
         m, (n, d_k) = len(keys), Q.shape
         start = {"m": m, "0": 0, "m − 1": m - 1, "m + 1": m + 1}
-        new = turned(K, start[keys_at] + np.arange(n), base) if keys_at else K
-        old = turned(keys, np.arange(m), base, float(again)) if again else keys
+        new = turn(K, start[keys_at] + np.arange(n), base) if keys_at else K
+        old = turn(keys, np.arange(m), base, float(again)) if again else keys
         whole = np.concatenate([old, new])
-        V = np.concatenate([values, turned(V, m + np.arange(n), base) if v else V])
-        S = (turned(Q, start[queries] + np.arange(n), base) if queries else Q) @ whole.T / scale(d_k)
+        V = np.concatenate([values, turn(V, m + np.arange(n), base) if v else V])
+        S = (turn(Q, start[queries] + np.arange(n), base) if queries else Q) @ whole.T / scale(d_k)
         if mask == "zeros":
             S = S * np.tri(n, m + n, m)
         elif mask:
@@ -1278,6 +1335,34 @@ CONTINUATIONS = (
         "The scores are divided by d_k: the scale is its root, √d_k.",
         "3.1",
         ("after a text", "no old tokens", "one token more"),
+    ),
+    Mutant(
+        "no scale",
+        _continued(scale=lambda d_k: 1.0),
+        "This is what you get when the scores are not divided by √d_k.",
+        "3.7",
+        ("after a text", "one token more", "no old tokens"),
+    ),
+    Mutant(
+        "half-split",
+        _continued(turn=_half_split),
+        "Features r and r + d_k/2 are paired: here neighbours are, 2r and 2r + 1.",
+        "3.7",
+        ("after a text", "cache", "one token more", "no old tokens"),
+    ),
+    Mutant(
+        "the other way",
+        _continued(turn=lambda X, p, base, sign=1.0: turned(X, p, base, -sign)),
+        "The new queries and keys are turned the other way round: the first of a pair is a cos − b sin.",
+        "3.7",
+        ("after a text", "cache", "one token more", "no old tokens"),
+    ),
+    Mutant(
+        "multiplied by the scale",
+        _continued(scale=lambda d_k: 1 / math.sqrt(d_k)),
+        "The scores are multiplied by √d_k: they are divided by it.",
+        "3.7",
+        ("after a text", "one token more", "no old tokens"),
     ),
 )
 

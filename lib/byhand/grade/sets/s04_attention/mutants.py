@@ -54,6 +54,20 @@ def _scaled_late(Q, K, V, mask=None):
 EVERY = ("values", "mask", "heads", "no key left", "padded batch")
 MASKED = ("mask", "heads", "no key left", "padded batch")
 
+def _largest_of_all_guarded(S, mask):
+    E = np.exp(S - S.max(axis=-1, keepdims=True)) * mask
+    total = E.sum(axis=-1, keepdims=True)
+    return E / np.where(total == 0, 1, total)
+
+
+def _sigmoids(S, axis):
+    return np.where(S == BLOCKED, 0, 1 / (1 + np.exp(-np.maximum(S, -500))))
+
+
+def _not_divided(S, axis):
+    return np.where(S == BLOCKED, 0, np.exp(np.minimum(S, 700)))
+
+
 ATTENTION = (
     Mutant(
         "softmax over the queries",
@@ -156,6 +170,59 @@ ATTENTION = (
         "4.4",
         EVERY,
     ),
+    Mutant(
+        "largest of all scores, 0/0 caught",
+        _attention(mask_how=_largest_of_all_guarded),
+        "The largest score is taken over the hidden keys too: where a hidden score is large, all others underflow to "
+        "0, and the row comes out as zeros although it sees keys. Mask first, then subtract the largest that is left.",
+        "4.7",
+        ("hidden and large",),
+    ),
+    Mutant(
+        "large number taken off",
+        _attention(mask_how=lambda S, mask: weights(S + np.where(mask, 0, -1e9))),
+        "A large number is taken off the hidden scores: in a row that has no key left it is taken off all of them, so "
+        "nothing is hidden, and the row looks at everything it should not see.",
+        "4.7",
+        ("no key left",),
+    ),
+    Mutant(
+        "mask not used",
+        _attention(mask_how=lambda S, mask: weights(S)),
+        "The mask changes nothing here: these are the weights of all keys, hidden ones as well.",
+        "4.7",
+        MASKED,
+    ),
+    Mutant(
+        "multiplied by sqrt(d_k)",
+        _attention(scale=lambda Q, K, V: 1 / math.sqrt(Q.shape[-1])),
+        "The scores are multiplied by √d_k: they are divided by it, which brings their deviation back to 1.",
+        "4.4",
+        EVERY,
+    ),
+    Mutant(
+        "divided by sqrt(m)",
+        _attention(scale=lambda Q, K, V: math.sqrt(K.shape[-2])),
+        "The scores are divided by the root of the number of keys: a score adds d_k products, however many keys there "
+        "are.",
+        "4.4",
+        EVERY,
+    ),
+    Mutant(
+        "sigmoid for softmax",
+        _attention(softmax=_sigmoids),
+        "Each score goes through a sigmoid by itself: the softmax divides by the sum of its row, so that the keys "
+        "compete and the weights sum to one.",
+        "4.2",
+        EVERY,
+    ),
+    Mutant(
+        "not divided by the sum",
+        _attention(softmax=_not_divided),
+        "These are the exponentials of the scores: divide each by the sum of its row, so that the weights sum to one.",
+        "4.2",
+        EVERY,
+    ),
 )
 
 # 04.2
@@ -246,6 +313,28 @@ SOFTMAX_VJP = (
         lambda dA, A: dA - A * dA.sum(axis=-1, keepdims=True),
         "This is the backward of log softmax, dS = dA − A rowsum(dA): for the softmax itself the weight stands in "
         "front of both terms, A ∘ (dA − rowsum(A ∘ dA)).",
+        "4.5",
+        VJP_EVERY,
+    ),
+    Mutant(
+        "row sum added",
+        lambda dA, A: A * (dA + (A * dA).sum(axis=-1, keepdims=True)),
+        "The row sum is added: it is taken away, since raising one score lowers the other weights.",
+        "4.5",
+        VJP_EVERY,
+    ),
+    Mutant(
+        "A on the first term alone",
+        lambda dA, A: A * dA - (A * dA).sum(axis=-1, keepdims=True),
+        "A multiplies dA alone: it stands in front of both terms, A ∘ (dA − rowsum(A ∘ dA)), so that a key with weight "
+        "zero receives nothing.",
+        "4.5",
+        VJP_EVERY,
+    ),
+    Mutant(
+        "A on the sum, and not in it",
+        lambda dA, A: A * dA - A * A * dA.sum(axis=-1, keepdims=True),
+        "The second term is A ∘ A ∘ rowsum(dA): one of the two factors A belongs inside the sum, rowsum(A ∘ dA).",
         "4.5",
         VJP_EVERY,
     ),
@@ -460,6 +549,29 @@ SINKS = (
         "4.6",
         ("heads",),
     ),
+    Mutant(
+        "row sum added",
+        _sink(
+            dS_of=lambda dA, A: A * (dA + _row_sum(dA, A)), db_of=lambda dA, A, dR: -(A * (dA - _row_sum(dA, A))).sum()
+        ),
+        "In dS the row sum is added: it is taken away, since raising one score lowers the other weights.",
+        "4.5",
+        WITH_SCORES,
+    ),
+    Mutant(
+        "row sum added, and db from it",
+        _sink(dS_of=lambda dA, A: A * (dA + _row_sum(dA, A))),
+        "In dS the row sum is added: it is taken away, since raising one score lowers the other weights.",
+        "4.5",
+        (*WITH_SCORES, "db"),
+    ),
+    Mutant(
+        "unweighted sum for the sink",
+        _sink(db_of=lambda dA, A, dR: -((1 - A.sum(axis=-1, keepdims=True)) * dA.sum(axis=-1, keepdims=True)).sum()),
+        "In db the row sum is taken of dA alone: it must be weighted, rowsum(A ∘ dA).",
+        "4.6",
+        WITH_SINK,
+    ),
 )
 
 # 04.4
@@ -524,6 +636,29 @@ BIASES = (
         "4.7",
         ("an empty row",),
     ),
+    Mutant(
+        "b_q and b_k exchanged",
+        lambda dO, dS, A, Q, K: tuple(_biases()(dO, dS, A, Q, K)[i] for i in (1, 0, 2)),
+        "db_q is zero, and db_k is not: it is the other way round. b_k adds q_i · b_k to all scores of row i alike, "
+        "and the softmax of that row does not notice.",
+        "4.6",
+        ("four tokens", "longer"),
+    ),
+    Mutant(
+        "scale twice",
+        _biases(db_q=lambda dS, K: dS.sum(axis=0) @ K / K.shape[-1]),
+        "db_q is divided by d_k: the scores were divided by √d_k once, so 1/√d_k comes in once.",
+        "4.6",
+        ("four tokens", "an empty row", "longer"),
+    ),
+    Mutant(
+        "queries for keys",
+        lambda dO, dS, A, Q, K: (dS.sum(axis=0) @ Q / math.sqrt(Q.shape[-1]), *_biases()(dO, dS, A, Q, K)[1:]),
+        "db_q is made of the queries: what a query sends back to its bias comes through the keys that it met, dQ = dS "
+        "K / √d_k.",
+        "4.6",
+        ("four tokens", "longer"),
+    ),
 )
 
 # 04.5
@@ -555,11 +690,24 @@ def _one_short(n, d_k, r):
     return Q, np.eye(n, d_k)
 
 
+def _one_more(n, d_k, r):
+    Q = np.eye(n, d_k)
+    Q[:, r + 1 :] = 0
+    return Q, np.eye(n, d_k)
+
+
+def _nothing_out_of_reach(n, d_k, r):
+    Q = np.eye(n, d_k)
+    Q[:, r if r <= min(n, d_k) else 0 :] = 0
+    return Q, np.eye(n, d_k)
+
+
 RANKS = (
     Mutant(
         "random matrices",
         _random_pair,
-        "Random Q and K give the largest rank there is, whatever r is asked for.",
+        "This is the largest rank there is, whatever r is asked for: random Q and K have it, and so have columns that "
+        "are only made small. To lower the rank, columns must be zero, or the same as others.",
         "4.2",
         ("low rank", "rank one"),
     ),
@@ -580,7 +728,7 @@ RANKS = (
     Mutant(
         "equal rows",
         _equal_rows,
-        "All rows are equal, so Q Kᵀ has rank one.",
+        "Q Kᵀ has rank one, whatever r is asked for: so it is where all rows are equal, or one column alone is left.",
         "4.2",
         ("low rank", "the full width", "as wide as d_k allows"),
     ),
@@ -590,6 +738,20 @@ RANKS = (
         "The rank stops at d_k − 1: the bound is d_k itself (or n, if that is smaller).",
         "4.2",
         ("the full width", "as wide as d_k allows"),
+    ),
+    Mutant(
+        "one more",
+        _one_more,
+        "The rank is r + 1: columns count from 0, so r of them are the columns 0 to r − 1.",
+        "4.2",
+        ("low rank", "rank one"),
+    ),
+    Mutant(
+        "nothing where r is out of reach",
+        _nothing_out_of_reach,
+        "Where r is out of reach, the rank is 0: return a pair that reaches the bound, the smaller one of d_k and n.",
+        "4.2",
+        ("as wide as d_k allows", "few tokens"),
     ),
 )
 
@@ -702,6 +864,35 @@ RELATED = (
         "The mean is 0: that is so for independent vectors; here E[q k] = ρ E[q²].",
         "4.4",
         ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "mean square of the score",
+        _variance(lambda d_k, rho, fourth: 1 + rho**2 * (fourth - 2) + rho**2 * d_k),
+        "This is E[s²]: the variance also takes away the square of the mean, ρ² d_k.",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "mean of one product over the root",
+        lambda d_k, rho, fourth: (rho / math.sqrt(d_k), 1 + rho**2 * (fourth - 2)),
+        "The mean is that of one product, divided by √d_k: a score adds d_k of them before it is divided.",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "three taken away",
+        _variance(lambda d_k, rho, fourth: 1 + rho**2 * (fourth - 3)),
+        "Of the fourth moment 3 is taken away, as if normal entries were the measure: q² has the variance κ − 1, and "
+        "the noise has ρ² less than 1, which makes κ − 2.",
+        "4.4",
+        ("normal entries", "any entries", "the vector itself", "opposite", "other entries"),
+    ),
+    Mutant(
+        "weight of the noise not squared",
+        _variance(lambda d_k, rho, fourth: rho**2 * (fourth - 1) + math.sqrt(1 - rho**2)),
+        "The noise enters with its weight √(1 − ρ²): a factor leaves a variance squared, 1 − ρ².",
+        "4.4",
+        ("normal entries", "any entries", "opposite", "other entries"),
     ),
 )
 
@@ -872,6 +1063,10 @@ def _whole_length(X):
 COSINE_EVERY = ("dQ", "dK", "batch", "long queries", "other sizes")
 COSINE_T = ("dT", "batch", "long queries", "other sizes")
 
+def _over(X, length):
+    return X / length, length
+
+
 COSINES = (
     Mutant(
         "projection forgotten",
@@ -1016,6 +1211,42 @@ COSINES = (
         "dT has a number for each sequence: one T serves them all, so dT is one number, their sum.",
         "4.3",
         ("batch",),
+    ),
+    Mutant(
+        "projection down the columns",
+        _cosine(back=lambda dx, x, length: (dx - x * (x * dx).sum(axis=-2, keepdims=True)) / length),
+        "The part along q is summed down the columns, over the vectors: each vector has a length of its own, so the "
+        "sum runs over its features.",
+        "4.1",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "square of the length",
+        _cosine(unit=lambda X: _over(X, (X * X).sum(axis=-1, keepdims=True))),
+        "The rows are divided by the sum of their squares: the length is its root.",
+        "4.1",
+        (*COSINE_EVERY, "dT"),
+    ),
+    Mutant(
+        "root mean square",
+        _cosine(unit=lambda X: _over(X, np.sqrt((X * X).mean(axis=-1, keepdims=True)))),
+        "The rows are divided by the root of the mean of their squares: the length is the root of their sum.",
+        "4.1",
+        (*COSINE_EVERY, "dT"),
+    ),
+    Mutant(
+        "multiplied by T",
+        _cosine(over=lambda T: 1 / T),
+        "dQ and dK are multiplied by T: a factor 1/T on the way forward is the same factor on the way back.",
+        "4.6",
+        COSINE_EVERY,
+    ),
+    Mutant(
+        "cosines forgotten in dT",
+        _cosine(dT_of=lambda dS, S, T: -dS.sum() / T**2),
+        "In dT the cosines are missing: each score is a cosine over T, so its derivative by T is −cosine/T².",
+        "4.6",
+        COSINE_T,
     ),
 )
 
@@ -1238,6 +1469,23 @@ CHANGED = (
         "The weights change: a number that is added to all scores cancels in the softmax.",
         "4.5",
         ("all higher",),
+    ),
+    Mutant(
+        "multiplied by what is left",
+        _changed(forbidden=lambda a, j, gone: gone * gone.sum()),
+        "The other weights are multiplied by 1 − a_j: they grow, so that they sum to one again, and are divided by it.",
+        "4.5",
+        ("forbidden",),
+    ),
+    Mutant(
+        "keys counted from one",
+        _changed(
+            forbidden=lambda a, j, gone: np.where(np.arange(a.size) == j - 1, 0, a) / (1 - a[j - 1]),
+            twice=lambda a, j, gone: np.append(a, a[j - 1]) / (1 + a[j - 1]),
+        ),
+        "The key before key j is taken: keys are counted from 0.",
+        "4.5",
+        ("forbidden", "twice", "another key"),
     ),
 )
 
@@ -1641,5 +1889,20 @@ ENTROPIES = (
         "The variance of βs is taken, which has β² already: it is that of the scores s.",
         "4.4",
         SLOPES,
+    ),
+    Mutant(
+        "beta forgotten in the weights",
+        lambda S, beta: _entropies(slope_of=lambda S, A, one, variance: -beta * variance)(S, 1.0),
+        "The weights are softmax(S): β multiplies the scores before the softmax.",
+        "4.5",
+        ("entropy", *SLOPES),
+    ),
+    Mutant(
+        "beta divides",
+        lambda S, beta: _entropies(slope_of=lambda S, A, b, variance: -beta * variance)(S, 1 / beta if beta else 0.0),
+        "The scores are divided by β, as by a temperature: β multiplies them, so that a large β makes the weights "
+        "sharp.",
+        "4.4",
+        ("entropy", *SLOPES),
     ),
 )

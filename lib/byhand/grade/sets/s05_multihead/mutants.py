@@ -124,15 +124,19 @@ def _every_mask_a_batch(X, M, W_q, W_k, W_v, W_o, H, mask=None):
     return merge(A @ V) @ W_o, A
 
 
-def _keys_from_x(X, M, W_q, W_k, W_v, W_o, H, mask):
-    Q, V = split(X @ W_q, H), split(M @ W_v, H)
-    K = split((X if X.shape == M.shape else M) @ W_k, H)
+def _keys_from_x(X, M, W_q, W_k, W_v, W_o, H, mask, keys=True):
+    own = X if X.shape == M.shape else M
+    Q, K, V = split(X @ W_q, H), split((own if keys else M) @ W_k, H), split((M if keys else own) @ W_v, H)
     S = Q @ K.mT / math.sqrt(Q.shape[-1])
     A = softmax(S if mask is None else np.where(np.expand_dims(mask, -3), S, -1e30))
     return merge(A @ V) @ W_o, A
 
 
 ALL = ("self-attention", "cross-attention", "a batch of masks", "two axes in front")
+def _stream_added(X, O, A):
+    return X + O if X.shape == O.shape else O, A
+
+
 MULTIHEAD = (
     Mutant(
         "merge without transpose",
@@ -285,6 +289,50 @@ MULTIHEAD = (
         "5.5",
         ("one mask for all",),
     ),
+    Mutant(
+        "values from X",
+        lambda X, M, W_q, W_k, W_v, W_o, H, mask=None: _keys_from_x(X, M, W_q, W_k, W_v, W_o, H, mask, keys=False),
+        "The values are made from X, and only the keys from M: both come from the memory.",
+        "5.6",
+        ("self-attention",),
+    ),
+    Mutant(
+        "multiplied by the scale",
+        _layer(scale=lambda W_q, K, V: 1 / math.sqrt(K.shape[-1])),
+        "The scores are multiplied by √d_k: they are divided by it.",
+        "5.2",
+        ALL,
+    ),
+    Mutant(
+        "divided by sqrt(m)",
+        _layer(scale=lambda W_q, K, V: math.sqrt(K.shape[-2])),
+        "The scores are divided by the root of the number of keys: a score of one head adds d_k products, however "
+        "many keys there are.",
+        "5.2",
+        ALL,
+    ),
+    Mutant(
+        "heads joined in the other order",
+        _layer(wire=lambda Z: merge(Z[..., ::-1, :, :])),
+        "The heads are joined from the last to the first: head h belongs to the rows h k to (h + 1) k of W_o.",
+        "5.3",
+        ALL,
+    ),
+    Mutant(
+        "X and M exchanged",
+        _layer(roles=lambda X, M, W_q, W_k, W_v, H: (*((M, X) if X.shape == M.shape else (X, M)), W_q, W_k, W_v)),
+        "The queries are made from M, and keys and values from X: it is X that asks, and the memory M that answers.",
+        "5.6",
+        ("self-attention",),
+    ),
+    Mutant(
+        "X added",
+        lambda X, M, W_q, W_k, W_v, W_o, H, mask=None: _stream_added(X, *_layer()(X, M, W_q, W_k, W_v, W_o, H, mask)),
+        "X is added to the output: this layer is the attention alone, and the sum with the stream stands outside of "
+        "it.",
+        "5.4",
+        ("self-attention",),
+    ),
 )
 
 # 05.3
@@ -303,7 +351,7 @@ def _row_sum(dA, A):
 
 
 def _gradients(unmerge=split, rejoin=merge, last=merge, memory=lambda k, v: k + v, share=False, root=None, one=False,
-               swap=False, collect=_flat, dS_of=None, dK_of=lambda dS, Q: dS.mT @ Q, dV_of=lambda A, dZ: A.mT @ dZ):
+               swap="", collect=_flat, dS_of=None, dK_of=lambda dS, Q: dS.mT @ Q, dV_of=lambda A, dZ: A.mT @ dZ):
     def function(dO, X, M, W_q, W_k, W_v, W_o, A):
         H = A.shape[-3]
         Q, K, V = split(X @ W_q, H), split(M @ W_k, H), split(M @ W_v, H)
@@ -315,8 +363,8 @@ def _gradients(unmerge=split, rejoin=merge, last=merge, memory=lambda k, v: k + 
         dX, dM = dQ @ W_q.T, memory(dK @ W_k.T, dV @ W_v.T)
         if one:
             dX, dM = dX + dM if dX.shape == dM.shape else dX, dM
-        source = X if swap and X.shape == M.shape else M
-        return dX, dM, collect(X, dQ), collect(source, dK), collect(source, dV), collect(last(A @ V), dO)
+        keys_from, values_from = (X if name in swap and X.shape == M.shape else M for name in "kv")
+        return dX, dM, collect(X, dQ), collect(keys_from, dK), collect(values_from, dV), collect(last(A @ V), dO)
 
     return function
 
@@ -384,7 +432,7 @@ GRADIENTS = (
     ),
     Mutant(
         "maps of the memory fed with X",
-        _gradients(swap=True),
+        _gradients(swap="kv"),
         "dW_k and dW_v are made with X: these maps read the memory, so their gradients are Mᵀ dK and Mᵀ dV.",
         "5.6",
         ("the maps",),
@@ -486,6 +534,42 @@ GRADIENTS = (
         "dV is A dZ: value j collects from all queries i that read it, which is column j of A, so dV = Aᵀ dZ.",
         "5.5",
         FROM_KEYS,
+    ),
+    Mutant(
+        "dW_k fed with X",
+        _gradients(swap="k"),
+        "dW_k is made with X: the keys are made from the memory, so its gradient is Mᵀ dK.",
+        "5.6",
+        ("the maps",),
+    ),
+    Mutant(
+        "dW_v fed with X",
+        _gradients(swap="v"),
+        "dW_v is made with X: the values are made from the memory, so its gradient is Mᵀ dV.",
+        "5.6",
+        ("the maps",),
+    ),
+    Mutant(
+        "row sum added",
+        _gradients(dS_of=lambda dA, A: A * (dA + _row_sum(dA, A))),
+        "In the softmax backward the row sum is added: it is taken away, dS = A ∘ (dA − rowsum(A ∘ dA)).",
+        "5.5",
+        SCORES,
+    ),
+    Mutant(
+        "A on the first term alone",
+        _gradients(dS_of=lambda dA, A: A * dA - _row_sum(dA, A)),
+        "In the softmax backward A multiplies dA alone: it stands in front of both terms, dS = A ∘ (dA − rowsum(A ∘ "
+        "dA)).",
+        "5.5",
+        SCORES,
+    ),
+    Mutant(
+        "multiplied by the scale",
+        _gradients(root=lambda W_q, K, V: 1 / math.sqrt(K.shape[-1])),
+        "The gradients of the scores are multiplied by √d_k: backward, as forward, the scale divides.",
+        "5.5",
+        SCORES,
     ),
 )
 
@@ -1059,12 +1143,26 @@ MEMORY = (
         "5.8",
         CACHE,
     ),
+    Mutant(
+        "one head of keys",
+        _fits(lambda memory, L, B, H, G, d_k, d_v, b: memory // (L * B * (d_k + d_v) * b)),
+        "One head of keys and values is counted: there are G of them in each layer.",
+        "5.8",
+        CACHE,
+    ),
 )
 
 # 05.9
 
 
-def _module(wire="merge", scale=lambda d, k: k, causal=True, hide=None, across=-1, turned=False):
+def _ahead(n):
+    import torch
+
+    return torch.ones(n, n).triu(1).bool()
+
+
+def _module(wire="merge", scale=lambda d, k: k, ahead=_ahead, hide=None, across=-1, turned=False, low=-1e30, late=False,
+            last=lambda Z, W_o, X: Z @ W_o):
     """A module with one part replaced by a wrong one."""
 
     def make(d, H):
@@ -1087,14 +1185,15 @@ def _module(wire="merge", scale=lambda d, k: k, causal=True, hide=None, across=-
                 else:
                     Q, K, V = (Y.reshape(B, n, H, d // H).transpose(1, 2) for Y in heads)
                 S = Q @ K.mT / math.sqrt(scale(d, d // H))
-                if causal:
-                    S = S.masked_fill(torch.ones(n, n).triu(1 if causal is True else causal).bool(), -1e30)
-                Z = torch.softmax(S, dim=across) @ V
+                if late:
+                    Z = torch.softmax(S, dim=across).masked_fill(ahead(n), 0.0) @ V
+                else:
+                    Z = torch.softmax(S.masked_fill(ahead(n), low), dim=across) @ V
                 if wire == "deal":
                     Z = Z.permute(0, 2, 3, 1)
                 elif wire == "merge":
                     Z = Z.transpose(1, 2)
-                return Z.reshape(B, n, d) @ (self.W_o.T if turned else self.W_o)
+                return last(Z.reshape(B, n, d), self.W_o.T if turned else self.W_o, X)
 
         return Layer()
 
@@ -1233,14 +1332,14 @@ MODULES = (
     ),
     Mutant(
         "no mask",
-        _module(causal=False),
+        _module(ahead=lambda n: _ahead(n) & False),
         "Tokens look ahead: the layer is causal, token i may attend to the tokens 0 to i.",
         "5.11",
         MODULE_EVERY,
     ),
     Mutant(
         "mask one too far",
-        _module(causal=2),
+        _module(ahead=lambda n: _ahead(n).triu(2)),
         "Each token sees one token too many: triu(1) is what lies ahead, triu(2) forgets the next token.",
         "5.11",
         MODULE_EVERY,
@@ -1256,6 +1355,75 @@ MODULES = (
         "transposed",
         _module(turned=True),
         "The matrices are used transposed, as nn.Linear stores them: tokens are rows, so queries are X W_q.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "triangle upside down",
+        _module(ahead=lambda n: _ahead(n).T),
+        "The triangle is upside down: earlier tokens are hidden, and later ones seen. Token i may attend to the "
+        "tokens 0 to i.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "not itself",
+        _module(ahead=lambda n: _ahead(n) | _ahead(n).logical_not().triu(0)),
+        "A token does not see itself: the causal mask keeps j = i, so what is hidden begins one above the diagonal.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "scores set to zero",
+        _module(low=0.0),
+        "Hidden scores are set to 0, and exp(0) is 1: they must be −∞ before the softmax.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "mask after the softmax",
+        _module(late=True),
+        "The weights are set to zero after the softmax: rows no longer sum to one, and the hidden keys still act "
+        "through the denominator.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "X added",
+        _module(last=lambda Z, W_o, X: X + Z @ W_o),
+        "X is added to the output: this module is the attention alone, and the sum with the stream stands outside of "
+        "it.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "W_o forgotten",
+        _module(last=lambda Z, W_o, X: Z + 0 * (Z @ W_o)),
+        "The heads are joined and returned as they are: the last map, W_o, is missing.",
+        "5.4",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "not itself, and 0/0",
+        _module(ahead=lambda n: _ahead(n) | _ahead(n).logical_not().triu(0), low=-math.inf),
+        "A token does not see itself, so that nothing is left for the first one, which is 0/0: the causal mask keeps "
+        "j = i, and what is hidden begins one above the diagonal.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "mask inverted",
+        _module(ahead=lambda n: ~_ahead(n)),
+        "What is to be seen is hidden, the token itself too, and only later tokens are seen: masked_fill hides where "
+        "its mask is True.",
+        "5.11",
+        MODULE_EVERY,
+    ),
+    Mutant(
+        "mask inverted, and 0/0",
+        _module(ahead=lambda n: ~_ahead(n), low=-math.inf),
+        "What is to be seen is hidden, the token itself too, so that nothing is left for the last one, which is 0/0: "
+        "masked_fill hides where its mask is True.",
         "5.11",
         MODULE_EVERY,
     ),
@@ -1468,5 +1636,12 @@ CHECKPOINTS = (
         "values.",
         "5.3",
         ("side by side",),
+    ),
+    Mutant(
+        "keys before queries",
+        lambda W, H, layout: tuple(_converted()(W, H, layout)[i] for i in (1, 0, 2)),
+        "Queries and keys are exchanged: the order is queries, keys, values.",
+        "5.11",
+        ("side by side", "by head", "apart", "more heads"),
     ),
 )

@@ -131,6 +131,36 @@ FORWARD = (
         "6.5",
         ("high level",),
     ),
+    Mutant(
+        "no shift",
+        _forward(shift=np.zeros_like),
+        "The shift beta is missing.",
+        "6.1",
+        ROWS,
+    ),
+    Mutant(
+        "deviation around nothing",
+        lambda X, gamma, beta, eps: gamma * (X - _mean(X)) / np.sqrt(_mean(X * X) + eps) + beta,
+        "The mean is taken away above, and not below: the root is that of the mean square of X itself, and it has to "
+        "be that of X − μ.",
+        "6.1",
+        ROWS,
+    ),
+    Mutant(
+        "not centred, divided by the deviation",
+        lambda X, gamma, beta, eps: gamma * X / np.sqrt(X.var(axis=-1, keepdims=True) + eps) + beta,
+        "Each token is divided by its deviation, and its mean was not taken away before.",
+        "6.1",
+        ROWS,
+    ),
+    Mutant(
+        "axis 1",
+        lambda X, gamma, beta, eps: _forward(axis=min(1, X.ndim - 1))(X, gamma, beta, eps),
+        "Mean and variance run along axis 1, which is that of the features only where one axis stands in front: count "
+        "it from the end, axis −1.",
+        "6.2",
+        ("batch and heads",),
+    ),
 )
 
 # 06.2
@@ -327,6 +357,37 @@ BACKWARD = (
         "6.3",
         INPUT,
     ),
+    Mutant(
+        "multiplied by s",
+        _backward(power=-1),
+        "dX is multiplied by s: the token was divided by it on the way forward, and is on the way back.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "a factor of two",
+        _backward(lambda g, X_hat: g - _mean(g) - 2 * X_hat * _mean(g * X_hat)),
+        "The last term is twice too large: the 2 from the square and the ½ from the root cancel.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "half a term",
+        _backward(lambda g, X_hat: g - _mean(g) - 0.5 * X_hat * _mean(g * X_hat)),
+        "The last term is halved: the ½ from the root and the 2 from the square cancel.",
+        "6.3",
+        INPUT,
+    ),
+    Mutant(
+        "s under the first term alone",
+        lambda dY, X_hat, s, gamma: (
+            gamma * dY / s - _mean(gamma * dY) - X_hat * _mean(gamma * dY * X_hat),
+            *_backward()(dY, X_hat, s, gamma)[1:],
+        ),
+        "Only the first term is divided by s: all three are, 1/s stands in front of the bracket.",
+        "6.3",
+        INPUT,
+    ),
 )
 
 # 06.3
@@ -498,6 +559,27 @@ RMS = (
         "dgamma is a mean: the tokens share gamma, so their gradients add up.",
         "6.7",
         ("dgamma", "batch"),
+    ),
+    Mutant(
+        "multiplied by r",
+        _rms(power=-1),
+        "dX is multiplied by r: the token was divided by it on the way forward, and is on the way back.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "mean of g alone",
+        _rms(lambda g, X, X_hat: g - X_hat * _mean(g)),
+        "In the mean stands g alone: it is the mean of g ∘ x̂, which says how much of g lies along the token.",
+        "6.7",
+        RMS_INPUT,
+    ),
+    Mutant(
+        "no root",
+        _rms(root=lambda X, eps: _mean(X * X) + eps),
+        "r is the mean square itself: it is the root of it.",
+        "6.7",
+        ("dX", "dgamma", "batch", "large epsilon"),
     ),
 )
 
@@ -686,6 +768,55 @@ BATCH = (
         "6.6",
         ("memory", "one sequence"),
     ),
+    Mutant(
+        "the old memory",
+        lambda X, mean, var, momentum, eps: (
+            (X - mean) / np.sqrt(var + eps), *_batch()(X, mean, var, momentum, eps)[1:],
+        ),
+        "The batch is normalised with the running statistics as they were before the step: those are for evaluation; "
+        "while it trains, a batch has its own.",
+        "6.6",
+        ("normalised", "other sizes", "one sequence"),
+    ),
+    Mutant(
+        "root forgotten",
+        lambda X, mean, var, momentum, eps: (
+            (X - X.mean(axis=(0, 1))) / (X.var(axis=(0, 1)) + eps), *_batch()(X, mean, var, momentum, eps)[1:],
+        ),
+        "The root is missing: the batch is divided by its variance.",
+        "6.6",
+        ("normalised", "other sizes", "one sequence"),
+    ),
+    Mutant(
+        "memory of each sequence",
+        lambda X, mean, var, momentum, eps: (
+            _batch()(X, mean, var, momentum, eps)[0],
+            (1 - momentum) * mean + momentum * X.mean(axis=(0, 1)),
+            (1 - momentum) * var + momentum * X.var(axis=1, ddof=1).mean(axis=0),
+        ),
+        "The variance for the memory is that within each sequence, averaged: it is that of all tokens of the batch, "
+        "about their common mean.",
+        "6.6",
+        ("memory",),
+    ),
+    Mutant(
+        "memory not moved",
+        _batch(old=lambda m: 1, new=lambda m: 0),
+        "The running statistics come back as they were: a step moves them towards those of the batch.",
+        "6.6",
+        ("memory", "one sequence"),
+    ),
+    Mutant(
+        "corrected the wrong way",
+        lambda X, mean, var, momentum, eps: (
+            *_batch()(X, mean, var, momentum, eps)[:2],
+            (1 - momentum) * var + momentum * X.var(axis=(0, 1)) * (1 - X.shape[-1] / X.size),
+        ),
+        "The variance for the memory is multiplied by (N − 1)/N: dividing the squares by N − 1 makes it larger, by "
+        "N/(N − 1).",
+        "6.6",
+        ("memory",),
+    ),
 )
 
 # 06.5
@@ -741,6 +872,42 @@ def _one_for_all(X, real, eps):
 def _over_batch(X, real, eps):
     rows = X[real[..., 0]]
     return (X - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + eps)
+
+
+def _zeros_in_the_variance(X, real, eps):
+    many, X = real.sum(axis=1, keepdims=True), np.where(real, X, 0)
+    c = X - X.sum(axis=1, keepdims=True) / many
+    return c / np.sqrt((c * c).sum(axis=1, keepdims=True) / many + eps)
+
+
+def _variance_over_n(X, real, eps):
+    many, X = real.sum(axis=1, keepdims=True), np.where(real, X, 0)
+    c = np.where(real, X - X.sum(axis=1, keepdims=True) / many, 0)
+    return c / np.sqrt((c * c).mean(axis=1, keepdims=True) + eps)
+
+
+def _mean_over_n(X, real, eps):
+    many, X = real.sum(axis=1, keepdims=True), np.where(real, X, 0)
+    c = np.where(real, X - X.mean(axis=1, keepdims=True), 0)
+    return c / np.sqrt((c * c).sum(axis=1, keepdims=True) / many + eps)
+
+
+def _spread_of_all(zeroed, about_own_mean):
+    def function(X, real, eps):
+        many, only = real.sum(axis=1, keepdims=True), np.where(real, X, 0)
+        mean = only.sum(axis=1, keepdims=True) / many
+        X = only if zeroed else X
+        return (X - mean) / np.sqrt(_mean((X - (_mean(X, 1) if about_own_mean else mean)) ** 2, 1) + eps)
+
+    return function
+
+
+SPREADS_OF_ALL = {
+    "padding as it comes": _spread_of_all(False, False),
+    "padding as it comes, about its own mean": _spread_of_all(False, True),
+    "zeros": _spread_of_all(True, False),
+    "zeros, about their own mean": _spread_of_all(True, True),
+}
 
 
 PADDING = (
@@ -865,6 +1032,40 @@ PADDING = (
         "\"token\" gives InstanceNorm: its statistics run over the features of each token by itself.",
         "6.2",
         ("token",),
+    ),
+    Mutant(
+        "zeros in the variance",
+        _padded(_zeros_in_the_variance),
+        "The mean is that of the real tokens, but padding, set to zero, takes part in the variance: each of its "
+        "places adds the square of the mean. Mask the differences too.",
+        "6.4",
+        ("instance", "loud padding"),
+    ),
+    Mutant(
+        "variance divided by n",
+        _padded(lambda X, real, eps: _variance_over_n(X, real, eps)),
+        "The mean is right, but the squares are divided by the padded length: divide them by the number of real "
+        "tokens.",
+        "6.4",
+        ("instance", "loud padding"),
+    ),
+    Mutant(
+        "mean over n",
+        _padded(lambda X, real, eps: _mean_over_n(X, real, eps)),
+        "The mean is divided by the padded length: divide the sum of the real tokens by their number.",
+        "6.4",
+        ("instance", "loud padding"),
+    ),
+    *(
+        Mutant(
+            f"mean of the real ones, variance of all ({how})",
+            _padded(function),
+            "The mean is that of the real tokens, and the variance that of all places: it has to leave out padding as "
+            "well, in the squares and in the number.",
+            "6.4",
+            ("instance", "loud padding"),
+        )
+        for how, function in SPREADS_OF_ALL.items()
     ),
 )
 

@@ -41,6 +41,10 @@ def _wire(pre=None, post=None, none=None, norm=norm, act=lambda Z, W: np.tanh(Z 
 
 PRE, POST = ("pre", "alpha", "square"), ("post", "alpha, post")
 
+def _gained_remark(X, W, gamma, wiring, alpha):
+    return _wire(pre=lambda X, alpha, F, N: alpha * X + gamma * F(norm(X, 1.0)))(X, W, gamma, wiring, alpha)
+
+
 FORWARD = (
     Mutant(
         "normalised x added",
@@ -207,6 +211,34 @@ FORWARD = (
         "7.2",
         ("alpha", "alpha, post"),
     ),
+    Mutant(
+        "sublayer reads the stream in pre",
+        _wire(pre=lambda X, alpha, F, N: alpha * X + F(X)),
+        "In pre the sublayer reads X as it is: it reads the normalised copy, F(N(X)).",
+        "7.2",
+        PRE,
+    ),
+    Mutant(
+        "no norm before a sublayer",
+        _wire(pre=lambda X, alpha, F, N: alpha * X + F(X), none=lambda X, alpha, F, N: F(X)),
+        "In pre and in none the sublayer reads X as it is: it reads the normalised copy, F(N(X)).",
+        "7.2",
+        (*PRE, "none"),
+    ),
+    Mutant(
+        "gain twice",
+        _wire(norm=lambda X, gamma: gamma * norm(X, gamma)),
+        "The normalised token is multiplied by γ twice.",
+        "7.2",
+        ("pre", "post", "none", "alpha", "alpha, post", "square"),
+    ),
+    Mutant(
+        "gain on the remark",
+        lambda X, W, gamma, wiring, alpha: _gained_remark(X, W, gamma, wiring, alpha),
+        "In pre γ multiplies the remark, behind the sublayer: it belongs to the norm, and the sublayer reads γ x̂.",
+        "7.2",
+        PRE,
+    ),
 )
 
 # 07.2
@@ -220,7 +252,8 @@ def _gradient(pre=None, post=None, none=None, tanh_slope=True, scaled=False, nor
 
         def F_back(d):
             H = np.tanh((alpha * X + F) @ W) if at_sum and wiring == "post" else F
-            slope = {True: 1 - H * H, False: 1, "not squared": 1 - H, "of the input": 1 - np.tanh(Z) ** 2}[tanh_slope]
+            slope = {True: 1 - H * H, False: 1, "not squared": 1 - H, "of the input": 1 - np.tanh(Z) ** 2,
+                     "plus": 1 + H * H, "of a sigmoid": H * (1 - H)}[tanh_slope]
             return d * slope @ (W.T if turned else W)
 
         if wiring == "post":
@@ -512,6 +545,35 @@ BACKWARD = (
         "7.3",
         ("none", *PRE_BACK, *POST_BACK),
     ),
+    Mutant(
+        "slope with a plus",
+        _gradient(tanh_slope="plus"),
+        "The slope of the tanh is written with a plus: it is 1 − F², at most 1.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "slope as of a sigmoid",
+        _gradient(tanh_slope="of a sigmoid"),
+        "F (1 − F) is the slope of a sigmoid: that of the tanh is 1 − F².",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "gain twice",
+        _gradient(norm_back=lambda dY, X, gamma: norm_back(dY, X, gamma * gamma)),
+        "On the way back through the norm γ comes in twice: the normalised token was multiplied by it once.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
+    Mutant(
+        "plus along x̂",
+        _gradient(norm_back=lambda *given: _projected(*given, mean=lambda Z: -Z.mean(axis=-1, keepdims=True))),
+        "In the norm's backward pass the part along x̂ is added: it is taken away, since the size grows with x along "
+        "x̂.",
+        "7.3",
+        ("none", *PRE_BACK, *POST_BACK),
+    ),
 )
 
 # 07.3
@@ -792,6 +854,27 @@ REPAIRS = (
         "count it from the end, axis −1.",
         "7.2",
         ("two leading axes",),
+    ),
+    Mutant(
+        "gain twice",
+        _stack(norm=lambda X, gamma: gamma * norm(X, gamma)),
+        "The gain of a sublayer's norm is applied twice: the normalised token is multiplied by row l of gamma once.",
+        "7.2",
+        WHOLE,
+    ),
+    Mutant(
+        "last gain twice",
+        _stack(end=lambda Z, gain: gain * norm(Z, gain)),
+        "The gain of the final norm is applied twice.",
+        "7.6",
+        ENDS,
+    ),
+    Mutant(
+        "end normalised twice",
+        _stack(end=lambda Z, gain: norm(norm(Z, gain), gain)),
+        "The end is normalised twice, with its gain each time: one final norm is enough.",
+        "7.6",
+        ENDS,
     ),
 )
 
@@ -1123,6 +1206,34 @@ LOSSES = (
             ("overflow",),
         )
         for tiny in (1e-8, 1e-9, 1e-10, 1e-12)
+    ),
+    Mutant(
+        "bits",
+        _losses(reduce=lambda losses: np.mean(losses) / math.log(2)),
+        "The logarithm has base 2: a cross-entropy here has the natural one, as the softmax has e.",
+        "7.6",
+        LOSS_CASES,
+    ),
+    Mutant(
+        "sign",
+        _losses(reduce=lambda losses: -np.mean(losses)),
+        "The sign is the other one: a cross-entropy is the mean of −log p, never negative.",
+        "7.6",
+        LOSS_CASES,
+    ),
+    Mutant(
+        "divided by the words too",
+        lambda X, W, target: tuple(loss / W.shape[1] for loss in _losses()(X, W, target)),
+        "The loss is divided by the number of words as well: it is a mean over the tokens alone.",
+        "7.6",
+        LOSS_CASES,
+    ),
+    Mutant(
+        "perplexity",
+        _losses(reduce=lambda losses: np.exp(np.mean(losses))),
+        "This is e to the cross-entropy, the perplexity: the loss is its logarithm.",
+        "7.6",
+        ("a short one",),
     ),
 )
 
