@@ -19,7 +19,7 @@ SMOOTHING = {"none": None, "floor": 0.1, "add-k": 1.0, "exp": None}  # name → 
 Smoothing = Literal["none", "floor", "add-k", "exp"]
 POSITION = Whole((AtLeast(0),))
 Tokens = list | tuple | Array  # of strings or ids
-Links = Collection[tuple[int, int]]  # (source position, target position), both from 0
+Links = Collection[tuple[int, int] | list | Array]  # (source position, target position), both from 0
 
 
 class Bleu(NamedTuple):
@@ -176,12 +176,12 @@ def alignment_error_rate(
 
 
 def _links(where, name, links) -> set:
-    pairs = set(links)
-    for link in pairs:
-        if not (isinstance(link, tuple) and len(link) == 2):
+    """The set of pairs of ints; a file of JSON has lists where we have tuples, and an array has rows."""
+    pairs = set()
+    for link in links:
+        if not isinstance(link, tuple | list | Array) or len(link) != 2:
             raise TypeError(f"{where}: {name} holds {link!r}, expected pairs (source, target)")
-        for place in link:
-            POSITION(where, f"a position of {name}", place, {})
+        pairs.add(tuple(POSITION(where, f"a position of {name}", place, {}) for place in link))
     return pairs
 
 

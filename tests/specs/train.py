@@ -819,12 +819,17 @@ def torch_refuses_wrong_input(module):
         (ValueError, "train_step: batches is empty", [], loss_fn, None),
         (ValueError, r"loss has shape \(2,\), expected \(\)", tensors(1), lambda *a: (torch.ones(2, requires_grad=True), 1), None),
         (TypeError, "loss is float, expected a torch tensor", tensors(1), lambda *a: (1.0, 1), None),
-        (TypeError, "loss_fn gave torch.Tensor, expected a mean loss and a weight", tensors(1), lambda *a: loss_fn(*a)[0], None),
+        *((ValueError, f"train_step: weight is {w}, expected a finite number greater than 0", tensors(1), lambda *a, w=w: (loss_fn(*a)[0], w), None) for w in (0, -1)),
+        (ValueError, r"train_step: weight has shape \(2,\), expected a number", tensors(1), lambda *a: (loss_fn(*a)[0], torch.ones(2)), None),
+        (TypeError, "train_step: weight is str, expected a number", tensors(1), lambda *a: (loss_fn(*a)[0], "2"), None),
+        (TypeError, "loss_fn gave torch.Tensor, expected 2: a mean loss, a weight", tensors(1), lambda *a: loss_fn(*a)[0], None),
         (TypeError, "loss_fn gave 3 things", tensors(1), lambda *a: (*loss_fn(*a), 1), None),
         (ValueError, "max_norm is 0", tensors(1), loss_fn, 0),
     ):
         with as_shipped():
             raises(error, says, lambda b=batches, f=f, c=max_norm: module.train_step(net, optimizer, b, f, 0.1, max_norm=c))
+    loss, _ = module.train_step(net, optimizer, tensors(1)[:1], lambda *a: (loss_fn(*a)[0], torch.tensor(-2)), 0.0)
+    assert loss.isnan(), "a weight below 0 in a tensor, which nobody looks at"
     raises(ValueError, "seed is -1", lambda: torch_run(module, 2, seed=-1))
     with new_folder() as folder:
         def late(given, batch):
@@ -989,16 +994,17 @@ WRONG = [
     M("check.trees.number_from", "invariant", "text as a number", "isinstance(x, str | bool) or ", ""),
     M("check.trees.number_from", "invariant", "an array of one as a number", 'if shape := getattr(x, "shape", ()):', "if shape := ():"),
     M("check.trees.number_from", "invariant", "infinity as a number", "not math.isfinite(x := float(x))", "math.isnan(x := float(x))"),
-    M("check.trees.loss_answer", "invariant", "two things unpacked into three", " or len(found) != len(parts):", ":"),
-    M("check.trees.loss_answer", "invariant", "weight 0 divides", "<= 0:", "< 0:"),
+    M("check.trees.given_as", "invariant", "two things unpacked into three", " or len(found) != len(parts):", ":"),
+    M("check.trees.weighs", "invariant", "weight 0 divides", "<= 0:", "< 0:"),
     M("check.trees.loss_answer", "invariant", "a loss that is no number", '    number_from(where, "loss", found[0])\n', ""),
     M("check.trees.not_empty", "invariant", "nothing is enough", "if not len(x):", "if x is None:"),
     # pt.train
     M("pt.train.train", "invariant", "buffers not saved", "tree.from_torch(kept(module))", "tree.from_torch(dict(module.named_parameters()))"),
     M("pt.train.train", "invariant", "a compiled module under names of its wrapper", "tree.unwrapped(module)  # checkpoints", "module  # checkpoints"),
     M("pt.train.train_step", "invariant", "mean of means",
-      "* weight\n            loss", "* 1\n            loss",
       "loss.new_zeros(()) + weight", "loss.new_zeros(()) + 1"),
+    M("pt.train.train_step", "invariant", "a weight below 0 climbs", "weight.where(weight >= 0, torch.nan)", "weight"),
+    M("pt.train._parts", "invariant", "any weight", '    weighs("train_step", found[1], look=not isinstance(found[1], Tensor))\n', ""),
     M("pt.train.train_step", "invariant", "a sum over tokens",
       "(dist.get_world_size() if parallel else 1)", "1.0 * totals[1]"),
     M("pt.train.train_step", "invariant", "gradients of the last step stay",

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Dtype, Index, Positive, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
+from byhand.check import Dtype, Offset, Positive, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
 from byhand.np.linear import (
     AddCache,
     GatherCache,
@@ -29,7 +29,7 @@ def frequencies(d: Size, base: Positive = 10000.0) -> Float[Array, " {d}//2"]:
 
 
 @checked
-def sinusoidal(n: Size, d: Size, base: Positive = 10000.0, offset: Index = 0) -> Float[Array, "n d"]:
+def sinusoidal(n: Size, d: Size, base: Positive = 10000.0, offset: Offset = 0) -> Float[Array, "n d"]:
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     return sinusoidal_at(np.arange(offset, offset + n), d, base)  # (3.14)
 
@@ -96,7 +96,7 @@ def concat_positions_backward(
 
 @checked
 def learned_positions_forward(
-    table: Float[Array, "N d"], n: Size, offset: Index = 0
+    table: Float[Array, "N d"], n: Size, offset: Offset = 0
 ) -> tuple[Float[Array, "n d"], GatherCache]:
     """Rows offset … offset + n − 1 of a table that is trained like any other; beyond its end there is nothing."""
     less_than("learned_positions", len(table), "rows of table", last_position=offset + n - 1)
@@ -120,7 +120,7 @@ def relative_bias_forward(
     table: Float[Array, "H r"],
     n: Size,
     m: Size | None = None,
-    offset: Index = 0,
+    offset: Offset = 0,
     positions: Int[Array, "*P n"] | None = None,
 ) -> tuple[Float[Array, "*P H n m"], RelativeBiasCache]:
     """bias[h, i, j] = table[h, ρ + clip(j − i − offset, −ρ, ρ)], to be added to the scores.
@@ -157,7 +157,7 @@ def alibi_slopes(H: Size) -> Float[Array, " H"]:
 
 @checked
 def alibi_bias(
-    H: Size, n: Size, m: Size | None = None, offset: Index = 0, positions: Int[Array, "*P n"] | None = None
+    H: Size, n: Size, m: Size | None = None, offset: Offset = 0, positions: Int[Array, "*P n"] | None = None
 ) -> Float[Array, "*P H n m"]:
     """bias[h, i, j] = −slope_h |j − i − offset|: distance costs, and nothing is learned (Press et al. 2022).
 
@@ -179,7 +179,7 @@ class RopeCache(NamedTuple):
 def rope_forward(
     X: Float[Array, "*B n d"],
     positions: Int[Array, "*#B n"] | None = None,
-    offset: Index = 0,
+    offset: Offset = 0,
     rope_theta: Positive = 10000.0,
     interleaved: bool = True,
 ) -> tuple[Float[Array, "*B n d"], RopeCache]:
