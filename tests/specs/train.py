@@ -598,10 +598,12 @@ def buffers_go_on_to_the_last_bit(module):
 
 
 def names_are_those_of_the_module(module):
-    wrapped = Compiled(small_module())
-    found = torch_run(module, 2, wrapped)
-    equal(found.params, torch_run(module, 2, small_module()).params, "compiled and plain", 1e-12)
-    assert found.state["m"].keys() == found.params.keys() == {"inner", "out"}
+    inside = small_module()
+    inside.out = Compiled(inside.out)
+    for wrapped in (Compiled(small_module()), inside):
+        found = torch_run(module, 2, wrapped)
+        equal(found.params, torch_run(module, 2, small_module()).params, "compiled and plain", 1e-12)
+        assert found.state["m"].keys() == found.params.keys() == {"inner", "out"}
 
 
 def bfloat16_goes_on_to_the_last_bit(module):
@@ -855,7 +857,19 @@ def what_a_function_gave_is_looked_at(module):
     raises(ValueError, "f: x is empty", lambda: module.not_empty("f", x=[]))
 
 
+def what_is_kept_has_the_names_of_the_tree(module):
+    """Each tensor under its name in the tree, whichever parts are compiled, and into a module of any such kind."""
+    net = Normed().double()
+    net.norm.register_buffer("scratch", torch.zeros(2), persistent=False)
+    net.small.inner = Compiled(net.small.inner)
+    for one in (net, Compiled(net)):
+        assert module.kept(one).keys() == tree.flatten(tree.of_module(net)).keys()
+        module.put_back(one, tree.map_tree(lambda x: x + 1, tree.from_torch(net)))
+    assert net.norm.num_batches_tracked == 2
+
+
 INVARIANTS = {
+    "pt._modules": [what_is_kept_has_the_names_of_the_tree],
     "check.trees": [what_a_function_gave_is_looked_at],
     "np.train": [accumulation_is_a_mean_over_tokens, a_step_is_clipped_adamw, in_place_is_the_same,
                  gradients_may_come_in_one_buffer, float32_stays_float32, steps_count_from_one, a_run_is_its_steps,
@@ -1000,7 +1014,8 @@ WRONG = [
     M("check.trees.not_empty", "invariant", "nothing is enough", "if not len(x):", "if x is None:"),
     # pt.train
     M("pt.train.train", "invariant", "buffers not saved", "tree.from_torch(kept(module))", "tree.from_torch(dict(module.named_parameters()))"),
-    M("pt.train.train", "invariant", "a compiled module under names of its wrapper", "tree.unwrapped(module)  # checkpoints", "module  # checkpoints"),
+    M("pt._modules.kept", "invariant", "compiled parts under names of their wrappers", "{plain(name): x for", "{name: x for"),
+    M("pt._modules.kept", "invariant", "buffers that are not saved in torch either", " if name not in part._non_persistent_buffers_set", ""),
     M("pt.train.train_step", "invariant", "mean of means",
       "loss.new_zeros(()) + weight", "loss.new_zeros(()) + 1"),
     M("pt.train.train_step", "invariant", "a weight below 0 climbs", "weight.where(weight >= 0, torch.nan)", "weight"),
