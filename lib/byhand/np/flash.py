@@ -116,9 +116,9 @@ def flash_attention_backward(
                 _power(A, free)
                 _hide(A, 0, cache, head, rows, cols)
                 dV[head][cols] += A @ g  # (16.10)
-                dS = np.matmul(V[head][cols], g.mT, out=dtile[: len(A), : len(q)])  # dA (16.11)
+                dS = np.matmul(V[head][cols], g.mT, out=dtile[: len(A), : len(q)])  # (16.11): dA so far
                 dS -= D
-                dS *= A
+                dS *= A  # (16.12)
                 dQ[head][rows] += dS.mT @ K[head][cols]
                 dK[head][cols] += dS @ Q[head][rows]  # (16.14)
     dQ *= scale
@@ -190,8 +190,8 @@ def _bounded(Q, K, V, scale, is_causal):
     with np.errstate(all="ignore"):  # where a norm overflows, the answer is no
         q, k = (np.sqrt(np.vecdot(X, X)) for X in (Q, K))
         most = np.maximum.accumulate if is_causal else np.max  # of what a query reads
-        v = len(V) * math.exp(20) * (most(np.abs(V).max(axis=-1)) / np.finfo(V.dtype).max)
-        return (abs(scale) * q * most(k) <= 20) & (v < 1)
+        v = np.maximum(V.max(axis=-1), -V.min(axis=-1)) / np.finfo(V.dtype).max
+        return (abs(scale) * q * most(k) <= 20) & (len(V) * math.exp(20) * most(v) < 1)
 
 
 def _vectorised(name):
