@@ -80,6 +80,7 @@ def f32(x):
 
 
 NAN, INF, RNG = np.nan, np.inf, np.random.default_rng(0)
+OTHER = np.dtype(np.float64).newbyteorder()
 
 # linear
 X, Y = normal(2, 3), normal(3, 4)
@@ -91,6 +92,7 @@ both("linear", "matmul_forward", T, "matmul: X has dtype INT64, expected floatin
 both("linear", "matmul_forward", T, "matmul: Y has dtype FLOAT32 but X has FLOAT64, expected one dtype", X, f32(Y))
 both("linear", "matmul_forward", T, "matmul: X is list, expected ARRAY", X.tolist(), Y)
 numpy("linear", "matmul_forward", T, "matmul: X has dtype float16, expected float32 or float64", X.astype("f2"), Y)
+numpy("linear", "matmul_forward", T, f"matmul: Y has dtype {OTHER}, expected float32 or float64", X, Y.astype(OTHER))
 numpy("linear", "matmul_forward", T, "matmul: Y is torch.Tensor, expected a NumPy array", X, torch.tensor(Y))
 numpy("linear", "matmul_forward", V, "matmul: X holds nan at index (1, 2), expected finite numbers",
       with_bad(X, NAN, (1, 2)), Y)
@@ -278,6 +280,7 @@ for odd in (np.ma.masked_array(X, X > 0), X.view(np.matrix)):
     numpy("softmax", "softmax_forward", T, f"softmax: mask is {said} boolean array", X, odd > 0)
     numpy("mask", "combine_masks", T, f"combine_masks: mask is {said} boolean array", X > 0, odd > 0)
     numpy("gradcheck", "relative_error", T, f"relative_error: b is {said} NumPy array", X, odd)
+    ROWS.append(Row("io.safetensors", "save_safetensors", T, f"save_safetensors: a is {odd.__class__.__name__}, expected a NumPy array", ({"a": odd}, "x"), {}))
     numpy("gradcheck", "gradcheck", T, f"gradcheck: X is {said} NumPy array", abs, abs, {"X": odd}, RNG)
 
 
@@ -527,7 +530,8 @@ HOLES = {
     "whole numbers for floats": ("arrays", 'if not (x.dtype.kind == "f" if self.numpy else x.is_floating_point()):', "if False:"),
     "a matrix is an array, and a mask may be lost": ("numbers", "isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray | np.matrix)", "isinstance(x, np.ndarray)"),
     "complex numbers are real": ("rules", 'if x.dtype.kind not in "fiu":', "if False:"),
-    "float16 is enough": ("arrays", "x.dtype.itemsize not in (4, 8)", "False"),
+    "any order of bytes": ("arrays", "x.dtype not in (_FLOAT32, _FLOAT64)", "x.dtype.itemsize not in (4, 8)"),
+    "float16 is enough": ("arrays", "x.dtype not in (_FLOAT32, _FLOAT64)", "False"),
     "dtypes may differ": ("arrays", "elif x.dtype != dtype and", "elif False and"),
     "floats for ids": ("arrays", 'if x.dtype.kind not in "iu":', "if False:"),
     "b may be larger": ("shapes", "return len(shape) <= len(full) and all(", "return all("),

@@ -236,6 +236,8 @@ WRONG = [
     *((name, ValueError, rf"{name.removesuffix('_forward')}: offset is {1 << 53}, expected less than 2147483648$", *given, 1 << 53) for name, *given in (
         ("sinusoidal", 3, 4, 10000.0), ("learned_positions_forward", normal(7, 4), 3), ("alibi_bias", 2, 3, 3),
         ("relative_bias_forward", normal(2, 5), 3, 3), ("rope_forward", normal(2, 4), None))),
+    ("rope_forward", ValueError, "rope_theta is 1e-300, expected at least 1e-280", normal(3, 64), None, 0, 1e-300),
+    *((name, ValueError, "base is 1e-300, expected at least 1e-280", *given, 1e-300) for name, *given in (("sinusoidal", 3, 4), ("frequencies", 4))),
     ("rope_forward", ValueError, "d is 5", normal(3, 5)),
     ("rope_forward", ValueError, "positions holds -1", normal(2, 4), np.array([-1, 0])),
     ("rope_forward", ValueError, "shape of positions is", normal(2, 4), np.arange(3)),
@@ -271,6 +273,7 @@ WRONG = [
       "base ** (-2 * np.arange(d // 2) / d)", "(base / 10) ** (-2 * np.arange(d // 2) / d)"),
     M("np.position.frequencies", "twin invariant", "sinusoids: 2i doubled",
       "base ** (-2 * np.arange(d // 2) / d)", "base ** (-4 * np.arange(d // 2) / d)"),
+    *(M(f"{half}.position.frequencies", "invariant", "angles that are no number", "base: Base", "base: float") for half in ("np", "pt")),
     M("np.position.sinusoidal", "twin invariant", "sinusoids: counted from one",
       ", offset + n", " + 1, offset + n + 1"),
     M("np.position.sinusoidal_at", "twin invariant", "sinusoids: all sines, then all cosines",

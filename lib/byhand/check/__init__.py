@@ -16,6 +16,7 @@ from byhand.check.numbers import (
     Above,
     AtLeast,
     AtMost,
+    Base,
     Below,
     Index,
     NonNegative,
@@ -63,11 +64,11 @@ from byhand.check.trees import (
 from byhand.check.values import Logits
 
 __all__ = [
-    "Above", "AtLeast", "AtMost", "Below", "Dtype", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Offset",
-    "Params", "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "adds_up", "all_finite", "all_float64",
-    "are_paths", "at_least", "axes_of", "checked", "embeds", "finite", "fits", "given_as", "groups", "has_room",
-    "heads_fit", "ids_below", "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ",
-    "masks_agree", "multiple_of", "names", "needs", "not_empty", "not_negative", "number_from", "optimiser_trees",
-    "prompts_fit", "repeats_to", "same_shape", "same_trees", "settings_among", "squares_add_up", "tokens_fit", "weighs",
-    "words_alone",
+    "Above", "AtLeast", "AtMost", "Base", "Below", "Dtype", "IdPairs", "IdRows", "Index", "Logits", "NonNegative",
+    "Offset", "Params", "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "adds_up", "all_finite",
+    "all_float64", "are_paths", "at_least", "axes_of", "checked", "embeds", "finite", "fits", "given_as", "groups",
+    "has_room", "heads_fit", "ids_below", "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer",
+    "marks_differ", "masks_agree", "multiple_of", "names", "needs", "not_empty", "not_negative", "number_from",
+    "optimiser_trees", "prompts_fit", "repeats_to", "same_shape", "same_trees", "settings_among", "squares_add_up",
+    "tokens_fit", "weighs", "words_alone",
 ]

@@ -110,7 +110,8 @@ class ArrayOf:
     def floating(self, where: str, name: str, x: Any, seen: dict) -> None:
         if not (x.dtype.kind == "f" if self.numpy else x.is_floating_point()):
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected floating point")
-        if self.numpy and x.dtype.itemsize not in (4, 8):  # sums and squares of float16 overflow without a sound
+        # sums and squares of float16 overflow without a sound; bytes in the other order come back in this machine's
+        if self.numpy and x.dtype not in (_FLOAT32, _FLOAT64):
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected float32 or float64")
         dtype = seen.get(".dtype")
         if dtype is None:

@@ -49,6 +49,7 @@ class AtMost(NamedTuple):
 
 Size = Annotated[int, AtLeast(1)]  # of an axis, or a count of something that must be there
 Index = Annotated[int, AtLeast(0)]  # a place, counted from 0, or a count that may be none
+Base = Annotated[float, AtLeast(1e-280)]  # of wavelengths: so the angle of any place is a number
 Offset = Annotated[int, AtLeast(0), Below(1 << 31)]  # of a first place: the angles of those beyond lose their digits
 Positive = Annotated[float, Above(0)]
 NonNegative = Annotated[float, AtLeast(0)]

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Dtype, Offset, Positive, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
+from byhand.check import Base, Dtype, Offset, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
 from byhand.np.linear import (
     AddCache,
     GatherCache,
@@ -22,20 +22,20 @@ FAR = 1 << 31  # a bound on positions, which have no end of their own
 
 
 @checked
-def frequencies(d: Size, base: Positive = 10000.0) -> Float[Array, " {d}//2"]:
+def frequencies(d: Size, base: Base = 10000.0) -> Float[Array, " {d}//2"]:
     """ω_i = base^(−2i/d) for i = 0 … d/2 − 1: from one radian a position to almost none."""
     multiple_of("frequencies", 2, d=d)
     return base ** (-2 * np.arange(d // 2) / d)  # (3.13)
 
 
 @checked
-def sinusoidal(n: Size, d: Size, base: Positive = 10000.0, offset: Offset = 0) -> Float[Array, "n d"]:
+def sinusoidal(n: Size, d: Size, base: Base = 10000.0, offset: Offset = 0) -> Float[Array, "n d"]:
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     return sinusoidal_at(np.arange(offset, offset + n), d, base)  # (3.14)
 
 
 @checked
-def sinusoidal_at(positions: Int[Array, "*P"], d: Size, base: Positive = 10000.0) -> Float[Array, "*P d"]:
+def sinusoidal_at(positions: Int[Array, "*P"], d: Size, base: Base = 10000.0) -> Float[Array, "*P d"]:
     """The row of `sinusoidal` for each position, in any order."""
     ids_below("sinusoidal_at", FAR, positions=positions)
     angle = positions[..., None] * frequencies(d, base)
@@ -43,7 +43,7 @@ def sinusoidal_at(positions: Int[Array, "*P"], d: Size, base: Positive = 10000.0
 
 
 @checked
-def shift_matrix(delta: float | int, d: Size, base: Positive = 10000.0) -> Float[Array, "d d"]:
+def shift_matrix(delta: float | int, d: Size, base: Base = 10000.0) -> Float[Array, "d d"]:
     """M with PE(p + δ) = PE(p) M for every p: one 2 × 2 rotation a frequency, so moving is linear."""
     angle = delta * frequencies(d, base)
     M, even, odd = np.zeros((d, d)), np.arange(0, d, 2), np.arange(1, d, 2)
@@ -180,7 +180,7 @@ def rope_forward(
     X: Float[Array, "*B n d"],
     positions: Int[Array, "*#B n"] | None = None,
     offset: Offset = 0,
-    rope_theta: Positive = 10000.0,
+    rope_theta: Base = 10000.0,
     interleaved: bool = True,
 ) -> tuple[Float[Array, "*B n d"], RopeCache]:
     """Each pair of features of token p turned by p ω_i (Su et al. 2021): for queries and keys, before q · k.

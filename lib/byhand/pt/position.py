@@ -4,32 +4,32 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from byhand.check import Offset, Positive, Size, checked, less_than, multiple_of, same_shape
+from byhand.check import Base, Offset, Size, checked, less_than, multiple_of, same_shape
 from byhand.pt.linear import add, gather
 
 
 @checked
-def frequencies(d: Size, base: Positive = 10000.0, device=None) -> Float[Tensor, " {d}//2"]:
+def frequencies(d: Size, base: Base = 10000.0, device=None) -> Float[Tensor, " {d}//2"]:
     """ω_i = base^(−2i/d) for i = 0 … d/2 − 1: from one radian a position to almost none."""
     multiple_of("frequencies", 2, d=d)
     return base ** (-2 * torch.arange(d // 2, dtype=torch.float64, device=device) / d)  # (3.13)
 
 
 @checked
-def sinusoidal(n: Size, d: Size, base: Positive = 10000.0, offset: Offset = 0, device=None) -> Float[Tensor, "n d"]:
+def sinusoidal(n: Size, d: Size, base: Base = 10000.0, offset: Offset = 0, device=None) -> Float[Tensor, "n d"]:
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     return sinusoidal_at(torch.arange(offset, offset + n, device=device), d, base)
 
 
 @checked
-def sinusoidal_at(positions: Int[Tensor, "*P"], d: Size, base: Positive = 10000.0) -> Float[Tensor, "*P d"]:
+def sinusoidal_at(positions: Int[Tensor, "*P"], d: Size, base: Base = 10000.0) -> Float[Tensor, "*P d"]:
     """The row of `sinusoidal` for each position, in any order."""
     angle = positions[..., None].double() * frequencies(d, base, positions.device)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)  # (3.14)
 
 
 @checked
-def shift_matrix(delta: float | int, d: Size, base: Positive = 10000.0, device=None) -> Float[Tensor, "d d"]:
+def shift_matrix(delta: float | int, d: Size, base: Base = 10000.0, device=None) -> Float[Tensor, "d d"]:
     """M with PE(p + δ) = PE(p) M for every p: one 2 × 2 rotation a frequency, so moving is linear."""
     angle = delta * frequencies(d, base, device)
     cos, sin = angle.cos(), angle.sin()
@@ -107,7 +107,7 @@ def rope(
     X: Float[Tensor, "*B n d"],
     positions: Int[Tensor, "*#B n"] | None = None,
     offset: Offset = 0,
-    rope_theta: Positive = 10000.0,
+    rope_theta: Base = 10000.0,
     interleaved: bool = True,
 ) -> Float[Tensor, "*B n d"]:
     """Each pair of features of token p turned by p ω_i (Su et al. 2021): for queries and keys, before q · k.
