@@ -80,6 +80,7 @@ def f32(x):
 
 
 NAN, INF, RNG = np.nan, np.inf, np.random.default_rng(0)
+OTHER = np.dtype(np.float64).newbyteorder()
 
 # linear
 X, Y = normal(2, 3), normal(3, 4)
@@ -91,6 +92,7 @@ both("linear", "matmul_forward", T, "matmul: X has dtype INT64, expected floatin
 both("linear", "matmul_forward", T, "matmul: Y has dtype FLOAT32 but X has FLOAT64, expected one dtype", X, f32(Y))
 both("linear", "matmul_forward", T, "matmul: X is list, expected ARRAY", X.tolist(), Y)
 numpy("linear", "matmul_forward", T, "matmul: X has dtype float16, expected float32 or float64", X.astype("f2"), Y)
+numpy("linear", "matmul_forward", T, f"matmul: Y has dtype {OTHER}, expected float32 or float64", X, Y.astype(OTHER))
 numpy("linear", "matmul_forward", T, "matmul: Y is torch.Tensor, expected a NumPy array", X, torch.tensor(Y))
 numpy("linear", "matmul_forward", V, "matmul: X holds nan at index (1, 2), expected finite numbers",
       with_bad(X, NAN, (1, 2)), Y)
@@ -255,6 +257,7 @@ for i, name in enumerate("ab"):
     pair[i] = with_bad(S, NAN, (0, 1, 2))
     numpy("gradcheck", "relative_error", V, f"relative_error: {name} holds nan at index (0, 1, 2), expected finite",
           *pair)
+numpy("gradcheck", "relative_error", T, "relative_error: b has dtype complex128, expected real numbers", S, 1j * S)
 numpy("gradcheck", "numerical_gradient", T, "numerical_gradient: X is list, expected a NumPy array", np.sum, [1.0])
 numpy("gradcheck", "numerical_gradient", T, "numerical_gradient: X has dtype int64, expected floating point",
       np.sum, np.arange(3))
@@ -267,6 +270,18 @@ numpy("gradcheck", "numerical_gradient", V, "numerical_gradient: shape of dY is 
 numpy("gradcheck", "relative_error", V, "relative_error: floor is nan", S, S, NAN)
 numpy("gradcheck", "numerical_gradient", T, "numerical_gradient: h is str, expected a number", np.sum, X, "small")
 RNG = np.random.default_rng(0)
+
+# arrays that compute otherwise: a mask of its own is lost on the way, and `*` of a matrix is the product of matrices
+for odd in (np.ma.masked_array(X, X > 0), X.view(np.matrix)):
+    said = f"{type(odd).__module__}.{type(odd).__qualname__}, expected a"
+    numpy("linear", "matmul_forward", T, f"matmul: X is {said} NumPy array", odd, Y)
+    numpy("linear", "linear_forward", T, f"linear: W is {said} NumPy array", normal(3, 2), odd)
+    numpy("linear", "gather_forward", T, f"gather: ids is {said}n array of whole numbers", E, odd.astype(int))
+    numpy("softmax", "softmax_forward", T, f"softmax: mask is {said} boolean array", X, odd > 0)
+    numpy("mask", "combine_masks", T, f"combine_masks: mask is {said} boolean array", X > 0, odd > 0)
+    numpy("gradcheck", "relative_error", T, f"relative_error: b is {said} NumPy array", X, odd)
+    ROWS.append(Row("io.safetensors", "save_safetensors", T, f"save_safetensors: a is {odd.__class__.__name__}, expected a NumPy array", ({"a": odd}, "x"), {}))
+    numpy("gradcheck", "gradcheck", T, f"gradcheck: X is {said} NumPy array", abs, abs, {"X": odd}, RNG)
 
 
 def one(x):
@@ -505,7 +520,7 @@ HOLES = {
     "leading axes that no letter asks for": ("shapes", "at < len(head) or (at > len(head) and lead is None)", "at < len(head)"),
     "any rank": ("shapes", "at < len(head) or (at", "(at"),
     "no key at all": ("arrays", 'if self.kind == "float" and 0 in shape:', "if False:"),
-    "arrays of the other half": ("arrays", "if not isinstance(x, self.array_type):", "if not hasattr(x, 'shape'):"),
+    "arrays of the other half": ("arrays", "if not (is_plain(x) if self.numpy else isinstance(x, self.array_type)):", "if not hasattr(x, 'shape'):"),
     "masks broadcast": ("shapes", "shape[-1:] == full[-1:] and all(", "all("),
     "a mask of any rank": ("shapes", "len(shape) == len(full) and shape[-1:]", "shape[-1:]"),
     "masks of numbers": ("arrays", 'elif self.kind == "bool" and not is_bool(x):', "elif False:"),
@@ -513,7 +528,10 @@ HOLES = {
     "NaN is finite": ("arrays", "ok = np.isfinite(x)", "ok = ~np.isinf(x)"),
     "the index of the last": ("arrays", "np.argwhere(~ok)[0]", "np.argwhere(ok)[0]"),
     "whole numbers for floats": ("arrays", 'if not (x.dtype.kind == "f" if self.numpy else x.is_floating_point()):', "if False:"),
-    "float16 is enough": ("arrays", "x.dtype.itemsize not in (4, 8)", "False"),
+    "a matrix is an array, and a mask may be lost": ("numbers", "isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray | np.matrix)", "isinstance(x, np.ndarray)"),
+    "complex numbers are real": ("rules", 'if x.dtype.kind not in "fiu":', "if False:"),
+    "any order of bytes": ("arrays", "x.dtype not in (_FLOAT32, _FLOAT64)", "x.dtype.itemsize not in (4, 8)"),
+    "float16 is enough": ("arrays", "x.dtype not in (_FLOAT32, _FLOAT64)", "False"),
     "dtypes may differ": ("arrays", "elif x.dtype != dtype and", "elif False and"),
     "floats for ids": ("arrays", 'if x.dtype.kind not in "iu":', "if False:"),
     "b may be larger": ("shapes", "return len(shape) <= len(full) and all(", "return all("),
@@ -531,7 +549,7 @@ HOLES = {
     "no mask to combine": ("rules", "if not masks:", "if False:"),
     "masks that do not fit": ("rules", "if not agree or any", "if any"),
     "masks of odd ranks": ("rules", "any(len(s) not in (2, rank) for s in shapes)", "False"),
-    "masks of the other half": ("rules", "if not isinstance(mask, kind):", 'if not hasattr(mask, "dtype"):'),
+    "masks of the other half": ("rules", "if not (is_plain(mask) if kind is np.ndarray else isinstance(mask, kind)):", 'if not hasattr(mask, "dtype"):'),
     "names may be missing": ("kinds", "any(key not in x for key in self.required) or ", ""),
     "names may be more": ("kinds", " or any(key not in self.rules for key in x)", ""),
     "parameters unseen": ("kinds", '                rule(where, f"{name}[{key!r}]", x[key], seen)', "                pass"),

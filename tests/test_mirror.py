@@ -88,6 +88,9 @@ def unmirrored(np_module, pt_module) -> list[str]:
         mine, twin = parameters(functions[name]), parameters(theirs[name])
         mine = [p for p in mine if p[0] not in OF_NUMPY.get(name, [])]
         twin = [p for p in twin if p[0] not in OF_TORCH.get(name, [])]
+        if dict((p[0], p[1]) for p in parameters(functions[name])).get("rng", ...) is None and (
+                "training", True) in [p[:2] for p in parameters(theirs[name])]:  # as it is called, neither half drops
+            faults.append(f"{name}: training is True in torch where rng is None in NumPy")
         renamed = [(RENAMED.get(name, {}).get(p[0], p[0]), *p[1:]) for p in mine]
         if renamed != twin:
             faults.append(f"{name}{inspect.signature(functions[name])} against {inspect.signature(theirs[name])}")
@@ -193,16 +196,18 @@ attention_backward(O, cache)
 # Wrong modules, kept: each is found.
 
 WRONG_PT = [
-    (("scale: float | None = None,\n) -> Float[Tensor, \"*B n d_v\"]:\n    \"\"\"O = softmax",
+    ("attention", ("scale: float | None = None,\n) -> Float[Tensor, \"*B n d_v\"]:\n    \"\"\"O = softmax",
       "temperature: float | None = None,\n) -> Float[Tensor, \"*B n d_v\"]:\n    \"\"\"O = softmax"), "attention("),
-    (("    bandwidth: Positive,\n", "    bandwidth: Positive = 1.0,\n"), "kernel_attention("),
-    (("def self_attention(\n    X", "def head(\n    X"), "self_attention in one half only"),
+    ("attention", ("    bandwidth: Positive,\n", "    bandwidth: Positive = 1.0,\n"), "kernel_attention("),
+    ("attention", ("def self_attention(\n    X", "def head(\n    X"), "self_attention in one half only"),
+    ("pretrain", ("p: Share = 0.0, training: bool = False", "p: Share = 0.0, training: bool = True"),
+     "classify: training is True in torch where rng is None in NumPy"),
 ]
 
 
-@pytest.mark.parametrize(("edits", "found"), WRONG_PT)
-def test_a_half_that_differs_is_found(edits, found):
-    faults = unmirrored(build("np.attention"), build("pt.attention", *edits))
+@pytest.mark.parametrize(("stem", "edits", "found"), WRONG_PT)
+def test_a_half_that_differs_is_found(stem, edits, found):
+    faults = unmirrored(build(f"np.{stem}"), build(f"pt.{stem}", *edits))
     assert faults and any(fault.startswith(found) for fault in faults)
 
 

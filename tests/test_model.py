@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """Whole models: slopes, twins, torch's own Transformer, what a token may see, twenty steps of training, and the costs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -127,7 +129,14 @@ def test_published_sizes():
     assert round(cost.flops_per_token(gpt2, 1024) / 1e6) == 855  # the 124 M model at its full context
     halved = cost.flops_per_token(gpt2, 1024) - cost.flops_per_token(gpt2, 1024, causal=True)
     assert halved == 6 * 12 * 768 * 1024
+    llama, own = cost.PUBLISHED["LLaMA 7B"], replace(gpt2, tied=False)
+    read = sizes["LLaMA 7B"] - 32000 * 4096  # rows of words are looked up, and no product of them is taken
+    assert cost.flops_per_token(llama, 8) == 6 * read + 12 * 32 * 4096 * 8
+    assert cost.flops_per_token(own, 64) == cost.flops_per_token(gpt2, 64)  # the products are those of the tied one
+    assert cost.total([]) == cost.Cost("total", 0, 0, 0)
     assert cost.kv_bytes(gpt2, 1024, 2) == 2 * 12 * 1024 * 768 * 2 and cost.kv_bytes(smol) * 3 == 2 * 30 * 576 * 4
+    every = build("cost", 'if config.tied else ("positions", "words")', "")
+    assert every.flops_per_token(llama, 8) > cost.flops_per_token(llama, 8), "rows of words counted as products"
     memory = cost.training_bytes(gpt2, 1024)
     assert memory["parameters"] + memory["gradients"] + memory["optimiser"] == 16 * 124_439_808
 
@@ -137,6 +146,9 @@ def test_wrong_costs_are_refused(as_shipped):
         "costs: n is 0, expected at least 1": lambda: cost.costs(CONFIGS[0], 0),
         "costs: m is 3 in a model of kind 'decoder', expected None": lambda: cost.costs(CONFIGS[3], 5, 1, 3),
         "costs: m is None in a model of kind 'encoder_decoder', expected the number": lambda: cost.costs(CONFIGS[7], 5),
+        "costs: n is 9, expected at most 8, the n_max of the config": lambda: cost.costs(replace(CONFIGS[0], n_max=8), 9),
+        "costs: m is 9, expected at most 8, the n_max of the config": lambda: cost.costs(replace(CONFIGS[7], n_max=8), 8, 1, 9),
+        "kv_bytes: config.kind is 'encoder', expected decoder or encoder_decoder": lambda: cost.kv_bytes(CONFIGS[0]),
         "costs: config is dict, expected ModelConfig": lambda: cost.costs({"d": 4}, 5),
         "costs: batch is float, expected a whole number": lambda: cost.costs(CONFIGS[0], 5, 2.0),
         "kv_bytes: tokens is -1, expected at least 0": lambda: cost.kv_bytes(CONFIGS[3], -1),

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mutants import build
 from safetensors.numpy import load_file
+from torch.nn.utils import parametrize
 
 NAMES = st.text("abWk_1", min_size=1, max_size=3)
 LEAVES = st.builds(lambda shape, seed: np.random.default_rng(seed).normal(size=shape),
@@ -378,6 +379,11 @@ def test_every_property_finds_something():
     assert {finds for _, finds, *_ in WRONG} == PROPERTIES.keys()
 
 
+class Doubled(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+
 def reads_modules(module):
     """A tree as it is; that of a module, whose tensors it shares; that of a module inside torch.compile's."""
     net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
@@ -387,6 +393,16 @@ def reads_modules(module):
     compiled = torch.nn.Module()
     compiled._orig_mod = net  # what torch.compile makes, whose state_dict says _orig_mod in every name
     assert module.of_module(compiled).keys() == module.from_torch(compiled).keys() == params.keys()
+    inside = torch.nn.Sequential(compiled, net[1])  # a part that torch.compile was given
+    names = {"0.0.weight", "0.0.bias", "0.1.weight", "0.1.bias", "1.weight", "1.bias"}
+    assert module.flatten(module.of_module(inside)).keys() == module.flatten(module.from_torch(inside)).keys() == names
+    dressed = torch.nn.BatchNorm1d(3)
+    dressed.register_buffer("scratch", torch.ones(3), persistent=False)
+    parametrize.register_parametrization(dressed, "weight", Doubled())
+    found = module.of_module(dressed)
+    assert found.keys() == {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
+    assert torch.equal(found["weight"], torch.full((3,), 2.0)), "a parametrised weight as it is computed"
+    assert module.of_module(torch.nn.Linear(2, 3, bias=False)).keys() == {"weight"}
     half = module.from_torch(torch.nn.Linear(2, 3).bfloat16())
     assert half["weight"].dtype == np.float32 and half["weight"].shape == (3, 2)
     for kind in (torch.bfloat16, torch.float8_e4m3fn, torch.float16, torch.int8, torch.bool):
@@ -397,8 +413,11 @@ def reads_modules(module):
 
 def test_modules_are_read_as_trees():
     reads_modules(tree)
-    for old, new in (("unwrapped(source).state_dict()", "source.state_dict()"), ("    source = unwrapped(source)\n", ""),
+    for old, new in (("module = unwrapped(source)", "module = source"), ("plain(name): x for name, x in source", "name: x for name, x in source"),
+                     ("getattr(module, key) for key", "getattr(module.parametrizations, key).original for key"),
+                     (" and name not in module._non_persistent_buffers_set", ""), ("if x is not None and", "if"),
+                     ('if name == "parametrizations":', "if False:"),
                      ("(x if known else x.float())", "x"), ("torch.float32, torch.float16)", "torch.float32)"),
-                     ("        return source\n    return unflatten(unwrapped", "        return dict(source)\n    return unflatten(unwrapped")):
+                     ("        return source\n    module", "        return dict(source)\n    module")):
         with pytest.raises((AssertionError, TypeError)):
             reads_modules(build("tree", old, new))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from byhand.check import Index, Size, checked, kind_among
+from byhand.check import Index, Size, checked, kind_among, tokens_fit
 from byhand.config import ModelConfig
 
 
@@ -37,6 +37,7 @@ def costs(config: ModelConfig, n: Size, batch: Size = 1, m: Size | None = None) 
 
     A backward pass has twice the products of the forward pass: each product sends a gradient to both of its factors.
     """
+    tokens_fit("costs", config, n=n, m=m)
     if (m is None) == (config.kind == "encoder_decoder"):
         raise ValueError(f"costs: m is {m} in a model of kind {config.kind!r}, expected "
                          f"{'the number of source tokens' if m is None else 'None'}")
@@ -54,7 +55,7 @@ def costs(config: ModelConfig, n: Size, batch: Size = 1, m: Size | None = None) 
 @checked
 def total(rows: list[Cost]) -> Cost:
     """The sum of all rows."""
-    return Cost("total", *(sum(column) for column in list(zip(*rows, strict=True))[1:]))
+    return Cost("total", *(sum(row[i] for row in rows) for i in (1, 2, 3)))
 
 
 @checked
@@ -70,15 +71,18 @@ def training_bytes(
 @checked
 def kv_bytes(config: ModelConfig, tokens: Index = 1, itemsize: Size = 4) -> int:
     """Keys and values that a decoder keeps for `tokens` tokens: 2 · layers · kv_heads · d_k each."""
+    kind_among("kv_bytes", config, "decoder", "encoder_decoder")
     return 2 * config.layers * config.groups * (config.d // config.heads) * tokens * itemsize
 
 
 @checked
 def flops_per_token(config: ModelConfig, n: Size, causal: bool = False) -> int:
-    """Training FLOPs a token of a tied decoder, 6 N + 12 L d n with N parameters without positions (Chowdhery et al.
-    2022); with `causal`, half the second term, as a kernel does that skips what the mask hides."""
+    """Training FLOPs a token of a decoder, 6 N + 12 L d n (Chowdhery et al. 2022), with N parameters without those that
+    are looked up alone: positions, and words where the head has a table of its own. With `causal`, half the second
+    term, as a kernel does that skips what the mask hides."""
     kind_among("flops_per_token", config, "decoder")
-    parameters = sum(row.parameters for row in costs(config, n) if row.part != "positions")
+    looked_up = ("positions",) if config.tied else ("positions", "words")
+    parameters = sum(row.parameters for row in costs(config, n) if row.part not in looked_up)
     return 6 * parameters + 12 * config.layers * config.d * n // (2 if causal else 1)
 
 

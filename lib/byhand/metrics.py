@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from byhand.check import Index, Positive, Size, checked
-from byhand.check.numbers import AtLeast, Whole
+from byhand.check import Index, Positive, Size, at_least, checked
+from byhand.check.numbers import AtLeast, Whole, kind_of
 
 SMOOTHING = {"none": None, "floor": 0.1, "add-k": 1.0, "exp": None}  # name → the value used without one
 Smoothing = Literal["none", "floor", "add-k", "exp"]
 POSITION = Whole((AtLeast(0),))
 Tokens = list | tuple | Array  # of strings or ids
-Links = Collection[tuple[int, int]]  # (source position, target position), both from 0
+Links = Collection[tuple[int, int] | list | Array]  # (source position, target position), both from 0
 
 
 class Bleu(NamedTuple):
@@ -141,6 +141,7 @@ def align(
     Row t of A is the query that predicts target token t. Only the first `targets` rows and `sources` columns are words;
     a token that looks at the rest (the end mark, say) has no link. Of equal weights the first counts.
     """
+    at_least("align", 1, heads=math.prod(A.shape[:-2]))
     n, m = A.shape[-2:]
     targets, sources = n if targets is None else targets, m if sources is None else sources
     if targets > n or sources > m:
@@ -176,12 +177,14 @@ def alignment_error_rate(
 
 
 def _links(where, name, links) -> set:
-    pairs = set(links)
-    for link in pairs:
-        if not (isinstance(link, tuple) and len(link) == 2):
+    """The set of pairs of ints; a file of JSON has lists where we have tuples, and an array has rows."""
+    if not isinstance(links, Collection):
+        raise TypeError(f"{where}: {name} is {kind_of(links)}, expected pairs (source, target)")
+    pairs = set()
+    for link in links:
+        if not isinstance(link, tuple | list | Array) or len(link) != 2:
             raise TypeError(f"{where}: {name} holds {link!r}, expected pairs (source, target)")
-        for place in link:
-            POSITION(where, f"a position of {name}", place, {})
+        pairs.add(tuple(POSITION(where, f"a position of {name}", place, {}) for place in link))
     return pairs
 
 

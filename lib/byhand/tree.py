@@ -73,11 +73,26 @@ def unwrapped(module):
     return getattr(module, "_orig_mod", module)
 
 
+def plain(name: str) -> str:
+    """The name of a parameter, whichever parts of its module torch.compile was given."""
+    return name.replace("_orig_mod.", "")
+
+
 def of_module(source) -> dict:
-    """The tree of a torch module, compiled or not, its tensors not copied; a tree stays what it is."""
+    """The tree of a torch module, its tensors not copied, as its parts hold them: compiled or not, and parametrised
+    ones as they are computed; a tree stays what it is."""
     if isinstance(source, dict):
         return source
-    return unflatten(unwrapped(source).state_dict())
+    module = unwrapped(source)
+    leaves = {**module._parameters, **module._buffers}
+    tree = {name: x for name, x in leaves.items()
+            if x is not None and name not in module._non_persistent_buffers_set}
+    for name, part in module._modules.items():
+        if name == "parametrizations":
+            tree |= {key: getattr(module, key) for key in part}
+        elif part is not None and (below := of_module(part)):
+            tree[name] = below
+    return tree
 
 
 def from_torch(source) -> dict:
@@ -86,8 +101,9 @@ def from_torch(source) -> dict:
     A dtype that NumPy lacks, such as bfloat16, becomes float32, which holds each of its numbers. A tensor that is cut
     over processes is brought together: all of them must ask for it.
     """
-    source = unwrapped(source)
-    flat = source.state_dict() if hasattr(source, "state_dict") else source
+    flat = source
+    if hasattr(source, "state_dict"):
+        flat = {plain(name): x for name, x in source.state_dict().items()}
     nested = unflatten(flat) if any("." in key for key in flat) else flat
     return map_tree(_as_array, nested)
 

@@ -90,6 +90,33 @@ def scores_that_overflow_are_refused(module):
     near(module.flash_attention_forward(1e19 * X, 1e18 * X, X, block=2)[0], X, "the greatest scores")
 
 
+def great_values_are_weighed(module):
+    """To the ends of both dtypes: what has no weight adds nothing, a small weight what it should, and sums fit."""
+    for dtype, big, digits in ((np.float64, 1e300, 1e-12), (np.float64, 1e40, 1e-12), (np.float32, 1.7e38, 1e-4), (np.float32, 1e30, 1e-4)):
+        for s in (10, 10.5, -60, -690, -1e6):
+            Q, K, V = np.array([[1.0]], dtype), np.array([[10.0], [s]], dtype), np.array([[1.0], [big]], dtype)
+            O, cache = attention_forward(Q, K, V, scale=1.0)
+            for block in (1, 2):
+                out, tiles = module.flash_attention_forward(Q, K, V, scale=1.0, block=block)
+                near(out / O, np.ones((1, 1)), f"{dtype.__name__}, scores 10 and {s}", digits)
+                pairs = ((module.flash_attention_backward, tiles), (attention_backward, cache))
+                unit = 1e-19 * (1 + big * float(cache.A[0, 1]))  # of the terms, which may cancel
+                for name, mine, theirs in zip("QKV", *(f(np.array([[1e-20]], dtype), c) for f, c in pairs), strict=True):
+                    near(mine / unit, theirs / unit, f"d{name}, {dtype.__name__}, {s}", 10 * digits)
+    raises(ValueError, r"flash_attention: V holds 3e\+38 and float32 cannot add up 2 of those, expected at most 1.7e\+38",
+           lambda: module.flash_attention_forward(Q, K, np.array([[1], [-3e38]], np.float32)))
+
+
+def what_is_free_of_a_maximum_is_decided_by_the_past(module):
+    """A great value in the future, which changes how later queries are added up, moves no bit of an earlier one."""
+    X = normal(11, 4)
+    V = normal(11, 3)
+    later = V.copy()
+    later[6:] = 1e303
+    flash = partial(forward, module, is_causal=True, block=4)
+    same(flash(X, X, later)[:6], flash(X, X, V)[:6], "before and after a change of the future")
+
+
 def gradients_of_another_shape_are_refused(module):
     """Each of them could be repeated to the right one, or cut out of it."""
     O, cache = module.flash_attention_forward(X, X, X)
@@ -250,6 +277,7 @@ def merges(cases, of=lambda x: x):
 
 INVARIANTS = {
     "np.flash": [tiles_are_attention, causal_flag_is_causal_mask, great_scores_do_not_overflow, memory_is_one_tile,
+                 great_values_are_weighed, what_is_free_of_a_maximum_is_decided_by_the_past,
                  scores_that_overflow_are_refused, gradients_of_another_shape_are_refused, either_base_will_do,
                  merge_in_any_order, merge_reads_keys_one_by_one, *habits(TWINS),
                  refusals(("flash_attention_forward", ValueError, LONG, X, X[:, :3], X[:, :3], None, None, True),
@@ -278,12 +306,15 @@ WRONG = [
       "                    l *= keep\n", ""),
     M("np.flash.flash_attention_forward", "invariant", "maximum of this tile alone",
       "np.maximum(m_q, E.max(axis=0))", "E.max(axis=0)"),
-    M("np.flash._bounded", "invariant", "no maximum: overflows",
-      "is_causal else k.max()) <= 20", "is_causal else k.max()) >= 0"),
-    M("np.flash._bounded", "invariant", "a bound without the keys' norms",
-      "q * (np.maximum.accumulate(k) if is_causal else k.max())", "q"),
-    M("np.flash._bounded", "invariant", "what a query may read first depends on the future",
-      "(np.maximum.accumulate(k) if is_causal else k.max()", "k.max("),
+    M("np.flash._bounded", "invariant", "no maximum: overflows", "most(k) <= 20", "most(k) >= 0"),
+    M("np.flash._bounded", "invariant", "a bound without the keys' norms", "q * most(k)", "q"),
+    M("np.flash._bounded", "invariant", "what a query may read first depends on the future", "q * most(k)", "q * np.max(k)"),
+    M("np.flash._bounded", "invariant", "a bound without the values", " & (len(V) * math.exp(20) * most(v) < 1)", ""),
+    M("np.flash._bounded", "invariant", "how a query adds up depends on values of the future", "most(v)", "np.max(v)"),
+    M("np.flash._power", "invariant", "a weight too small for its dtype is raised to the smallest it has",
+      "    if low.any():\n        np.copyto(S, 0, where=low)\n", ""),
+    M("np.flash._power", "invariant", "float64 ends where float32 does", "np.finfo(S.dtype).minexp + 1", "-125"),
+    M("np.flash.flash_attention_forward", "invariant", "values whose sum is infinite", '    adds_up("flash_attention", m, V=V)\n', ""),
     M("np.flash.flash_attention_forward", "invariant", "scores that overflow give NaN", "_no_overflow(E, head, rows, cols)", "pass"),
     M("np.flash._no_overflow", "invariant", "overflow named in its tile, not in its row", "cols.start + int(key)", "int(key)"),
     M("np.flash.FlashCache", "invariant", "a gradient of any shape",

@@ -11,10 +11,11 @@ from byhand.init import init_model
 from byhand.np import model as np_model
 from byhand.np import sample as np_sample
 from byhand.pt.model import Decoder, EncoderDecoder
-from invariants import near, raises, same
+from invariants import Compiled, near, raises, same
 from mutants import M
 from proofs import as_shipped
 from specs.sample import call, in_numpy, in_torch, refused
+from torch.nn.utils import parametrize
 
 V, STEPS = 11, 5
 SIZES = {"vocab": V, "d": 16, "heads": 4, "d_ff": 12, "n_max": 16, "max_distance": 3, "rope_theta": 50.0}
@@ -301,6 +302,50 @@ def a_module_is_as_its_tree(module):
         near(in_numpy(logits), expected, "logits of a module")
 
 
+class Twice(torch.nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+
+def a_module_may_be_dressed(module):
+    """A part that torch.compile was given is the part; a parametrised weight is what it computes."""
+    config, params = CONFIGS[1], in_torch(params_of(CONFIGS[1]))
+    net = Decoder(config).double()
+    net.load_state_dict(tree.flatten(params))
+    net.blocks[0].ff = Compiled(net.blocks[0].ff)
+    parametrize.register_parametrization(net.blocks[0].attention, "W_q", Twice())
+    params["blocks"]["0"]["attention"]["W_q"] *= 2
+    expected = module.decode(torch.tensor(BATCH[:, :4]), params, config, module.init_kv(params, config, 2, 4))[0]
+    near(module.decode(torch.tensor(BATCH[:, :4]), net, config, module.init_kv(net, config, 2, 4))[0], expected, "logits of a dressed module")
+    new = [module.generate([0], x, config, STEPS, temperature=0)[0] for x in (net, params)]
+    same(*map(in_numpy, new), "words of a dressed module and of its tree")
+
+
+class Own(torch.nn.Module):
+    """It has the names of a linear map without a bias, and computes something else."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.W = net.W
+
+
+def what_words_would_pass_is_refused(module):
+    """A hook, before or after, and a part of another kind: a tree says nothing of them."""
+    config = CONFIGS[1]
+    kv = module.init_kv(in_torch(params_of(config)), config, 1, 4)
+    calls = {"generate|stream": lambda net: module.generate([0], net, config, 2, temperature=0), "init_kv": lambda net: module.init_kv(net, config, 1, 4),
+             "decode": lambda net: module.decode(torch.tensor([[0]]), net, config, kv)}
+    for says, spoil in (("blocks.0.norm_1 has a hook, expected none", lambda net: net.blocks[0].norm_1.register_forward_hook(print)),
+                        ("the module has a hook, expected none", lambda net: net.register_forward_pre_hook(print)),
+                        ("head is specs.generate.Own, expected one of byhand", lambda net: setattr(net, "head", Own(net.head)))):
+        net = Decoder(config).double()
+        net.load_state_dict(tree.flatten(in_torch(params_of(config))))
+        spoil(net)
+        for where, call_ in calls.items():
+            raises(ValueError, f"({where}): {says}: words come from its tree", lambda f=call_, net=net: f(net))
+        module.generate([0], tree.of_module(net), config, 2, temperature=0)  # who reads the tree knows what it is
+
+
 def wrong_input_is_refused_by_name(module):
     def kv(batch=2, n_max=4):
         return call(module, "init_kv", P1, FREE, batch, n_max)
@@ -369,7 +414,7 @@ BOTH = [cache_is_recomputation, last_is_the_last_of_all, rows_of_different_lengt
         a_memory_is_read_as_without_a_cache, the_cache_is_what_the_chapter_counts, an_older_cache_undoes_a_step,
         selected_rows_are_copies, every_word_costs_one_token, stop_words_end_their_own_row,
         draws_are_those_of_the_chain, ids_come_as_people_have_them, wrong_input_is_refused_by_name]
-INVARIANTS = {"np.generate": [*BOTH, wrong_values_are_refused_by_name], "pt.generate": [*BOTH, no_gradient_is_kept, a_module_is_as_its_tree]}
+INVARIANTS = {"np.generate": [*BOTH, wrong_values_are_refused_by_name], "pt.generate": [*BOTH, no_gradient_is_kept, a_module_is_as_its_tree, a_module_may_be_dressed, what_words_would_pass_is_refused]}
 
 WRONG = [
     M("np.generate.decode_forward", "invariant", "positions restart at 0",
@@ -486,7 +531,9 @@ WRONG = [
       "return words(ids, kv)", "yield from words(ids, kv)"),
     M("pt.generate.stream", "invariant", "faults found when the stream is read",
       "return words(ids, kv)", "yield from words(ids, kv)"),
-    M("pt.generate._decoder", "invariant", "modules not read", "    params = tree.of_module(params)\n", ""),
+    M("pt.generate.decode", "invariant", "modules not read", 'read("decode", params)', "params"),
+    *(M(f"pt.generate.{name}", "invariant", "what a hook does passed over", f'read("{name}", params)', '__import__("byhand.tree").tree.of_module(params)')
+      for name in ("init_kv", "decode", "stream")),
     M("pt.generate.decode", "invariant", "positions restart at 0",
       "(columns - kv.start[:, None]).clamp(min=0)", "(columns - kv.length - kv.start[:, None]).clamp(min=0)"),
     M("pt.generate.decode", "invariant", "positions of the padded columns",

@@ -23,6 +23,11 @@ def relative_error_is_a_distance(module):
     near(error(a, b, floor=1e-9), 0.5, "small floor")
     raises((ValueError, TypeError), r"\bb\b", lambda: error(a, b[:1]))  # no silent broadcasting
     raises(ValueError, "nan", lambda: error(a, np.nan * b))  # NaN > tol is False, and would pass
+    for dtype in ("int8", "uint8", "int64", "uint64", "float32"):  # −128 has no positive one, and 0 − 1 may be 255
+        low = int(np.iinfo(dtype).min) if dtype != "float32" else -3
+        near(error(np.array([low, 100], dtype), np.array([100, 50], dtype)), max(100 - low, 50) / max(-low, 100), dtype)
+    for odd in (a > 0, 1j * a, a.astype(object)):
+        raises(TypeError, f"b has dtype {odd.dtype}, expected real numbers", lambda odd=odd: error(a, odd))
 
 
 def numerical_gradient_of_known_functions(module):
@@ -146,6 +151,11 @@ WRONG = [
     M("np.gradcheck.relative_error", "invariant", "relative error: absolute", "float(gap / size)", "float(gap)"),
     M("np.gradcheck.relative_error", "invariant", "relative error: NaN let through",
       '    all_finite("relative_error", a=a, b=b)\n', ""),
+    M("np.gradcheck.relative_error", "invariant", "relative error: whole numbers of few bits go round",
+      "    a, b = a.astype(float), b.astype(float)  # whole numbers of few bits would go round in a circle\n", ""),
+    M("np.gradcheck.relative_error", "invariant", "relative error: −128 is its own opposite in int8",
+      "    a, b = a.astype(float), b.astype(float)  # whole numbers of few bits would go round in a circle\n", "",
+      "np.abs(a - b)", "np.abs(np.subtract(a, b, dtype=float))"),
     M("np.gradcheck.relative_error", "invariant", "relative error: shapes broadcast",
       'b: Shaped[Array, "*S"]', "b"),
     M("np.gradcheck.numerical_gradient", "invariant", "slope: forward difference",

@@ -120,6 +120,10 @@ def worked_examples_of_the_alignment_error_rate(module):
     near(module.alignment_error_rate([sure, ONES], [predicted, {(0, 0)}], [possible, ONES]), 1 - 7 / 10, "of two sentences", 1e-15)
     near(module.alignment_error_rate([sure], [predicted]), 1 - 4 / 7, "with sure links alone", 1e-15)
     assert module.alignment_error_rate([[(0, 0), (0, 0), (1, 1)]], [[(1, 1), (0, 0)]]) == 0, "a link counts once"
+    some = [(0, 0), (1, 2)]
+    for links in ([[0, 0], [1, 2]], [[0, 0], [1, 2], [0, 0]], np.array(some), np.array(some, np.uint8), set(some)):
+        assert module.alignment_error_rate([some], [links]) == module.alignment_error_rate([links], [some]) == 0
+        near(module.alignment_error_rate([some], [[(0, 0)]], [links]), 1 / 3, "of pairs in lists, arrays and sets", 1e-15)
 
 
 def error_rate_is_what_it_is_by_definition(module):
@@ -177,6 +181,11 @@ wrong_input_is_refused_by_name = refusals(
     ("alignment_error_rate", ValueError, "predicted has 2 sentences but sure has 1", [ONES], [ONES, ONES]),
     ("alignment_error_rate", ValueError, "possible has 0 sentences but sure has 1", [ONES], [ONES], []),
     ("alignment_error_rate", TypeError, r"predicted\[0\] holds 3, expected pairs", [ONES], [{3}]),
+    ("alignment_error_rate", TypeError, r"predicted\[0\] is NoneType, expected pairs", [ONES], [None]),
+    ("align", ValueError, "align: heads is 0, expected at least 1", np.zeros((0, 2, 3))),
+    ("alignment_error_rate", TypeError, r"predicted\[0\] holds \[1\], expected pairs", [ONES], [[[1]]]),
+    ("alignment_error_rate", TypeError, r"predicted\[0\] holds '01', expected pairs", [ONES], [["01"]]),
+    ("alignment_error_rate", TypeError, r"a position of sure\[0\] is float", [[[0, 1.0]]], [ONES]),
     ("alignment_error_rate", ValueError, r"a position of sure\[0\] is -1, expected at least 0", [{(0, -1)}], [ONES]),
     ("alignment_error_rate", ValueError, "sure and predicted have 0 links, expected at least 1", [set()], [set()]),
 )
@@ -265,7 +274,10 @@ WRONG = [
     M("metrics.alignment_error_rate", "invariant", "AER: sure links that are not possible accepted",
       "if not S <= P:", "if False:"),
     M("metrics._links", "invariant", "AER: a link counts as often as it is named",
-      "pairs = set(links)", "pairs = list(links)"),
+      "pairs = set()", "pairs = []", "pairs.add(tuple", "pairs.append(tuple"),
+    M("metrics.align", "invariant", "align: a mean over no heads", '    at_least("align", 1, heads=math.prod(A.shape[:-2]))\n', ""),
+    M("metrics._links", "invariant", "AER: nothing at all, in Python's words", "if not isinstance(links, Collection):", "if False:"),
+    M("metrics._links", "invariant", "AER: a pair in a list is none", "tuple | list | Array", "tuple"),
     M("metrics.align", "invariant", "align: a target for each source", "argmax(axis=-1)", "argmax(axis=-2)"),
     M("metrics.align", "invariant", "align: links written (target, source)", "{(int(j), t) for", "{(t, int(j)) for"),
     M("metrics.align", "invariant", "align: the end mark linked", "if j < sources}", "}"),

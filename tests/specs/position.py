@@ -186,6 +186,13 @@ def rope_is_exact_far_out(module):
     near(far, exact, "float32 and float64", 2e-6)
 
 
+def narrow_positions_do_not_run_over(module):
+    """The last numbers that int32 holds, with a first place added and taken away."""
+    last, X = torch.tensor([0, (1 << 31) - 1]), torch.tensor(normal(2, 4))
+    for call in (lambda p: module.rope(X, p, 3), lambda p: module.alibi_bias(2, 2, None, (1 << 31) - 1, p)):
+        same(call(last.int()), call(last), "positions in int32 and in int64")
+
+
 def tables_start_small_or_zero(module):
     table = module.init_learned_positions(rng(), 300, 200)["table"]
     assert table.shape == (300, 200) and table.dtype == np.float32
@@ -226,6 +233,11 @@ WRONG = [
     ("relative_bias_forward", ValueError, r"table has shape \(2, 4\), expected \(2, 5\)", normal(2, 4), 3),
     ("add_positions_forward", ValueError, r"P has shape \(5, 1\), expected \(5, 4\)", normal(3, 5, 4), normal(5, 1)),
     ("concat_positions_forward", ValueError, r"P has shape \(3, 2\), expected \(5, 2\)", normal(3, 5, 4), normal(3, 2)),
+    *((name, ValueError, rf"{name.removesuffix('_forward')}: offset is {1 << 53}, expected less than 2147483648$", *given, 1 << 53) for name, *given in (
+        ("sinusoidal", 3, 4, 10000.0), ("learned_positions_forward", normal(7, 4), 3), ("alibi_bias", 2, 3, 3),
+        ("relative_bias_forward", normal(2, 5), 3, 3), ("rope_forward", normal(2, 4), None))),
+    ("rope_forward", ValueError, "rope_theta is 1e-300, expected at least 1e-280", normal(3, 64), None, 0, 1e-300),
+    *((name, ValueError, "base is 1e-300, expected at least 1e-280", *given, 1e-300) for name, *given in (("sinusoidal", 3, 4), ("frequencies", 4))),
     ("rope_forward", ValueError, "d is 5", normal(3, 5)),
     ("rope_forward", ValueError, "positions holds -1", normal(2, 4), np.array([-1, 0])),
     ("rope_forward", ValueError, "shape of positions is", normal(2, 4), np.arange(3)),
@@ -253,7 +265,7 @@ INVARIANTS = {
                     each_sequence_has_its_own_positions, rope_knows_only_the_distance,
                     rope_turns, a_permutation_joins_the_two_pairings, rope_is_exact_far_out,
                     tables_start_small_or_zero, *habits(TWINS), refusals(*WRONG)],
-    "pt.position": [modules_are_their_functions, rope_is_exact_far_out, runs_on_any_device, refusals(*TORCH)],
+    "pt.position": [modules_are_their_functions, rope_is_exact_far_out, narrow_positions_do_not_run_over, runs_on_any_device, refusals(*TORCH)],
 }
 
 WRONG = [
@@ -261,6 +273,7 @@ WRONG = [
       "base ** (-2 * np.arange(d // 2) / d)", "(base / 10) ** (-2 * np.arange(d // 2) / d)"),
     M("np.position.frequencies", "twin invariant", "sinusoids: 2i doubled",
       "base ** (-2 * np.arange(d // 2) / d)", "base ** (-4 * np.arange(d // 2) / d)"),
+    *(M(f"{half}.position.frequencies", "invariant", "angles that are no number", "base: Base", "base: float") for half in ("np", "pt")),
     M("np.position.sinusoidal", "twin invariant", "sinusoids: counted from one",
       ", offset + n", " + 1, offset + n + 1"),
     M("np.position.sinusoidal_at", "twin invariant", "sinusoids: all sines, then all cosines",
@@ -369,9 +382,11 @@ WRONG = [
     M("pt.position.rope", "invariant", "RoPE: positions for other tokens let in",
       'Int[Tensor, "*#B n"]', 'Int[Tensor, "..."]'),
     M("pt.position.rope", "twin", "RoPE: positions of the first sequence, for all",
-      "angle = (positions + offset)", "angle = (positions[(0,) * (positions.ndim - 1)] + offset)"),
+      "positions.long() + offset", "positions[(0,) * (positions.ndim - 1)].long() + offset"),
+    M("pt.position.rope", "invariant", "RoPE: positions run over the end of int32", "positions.long() + offset", "positions + offset"),
+    M("pt.position._distance", "invariant", "positions: distances run over the end of int32", "positions.long()[", "positions["),
     M("pt.position._distance", "twin invariant", "positions: of the first sequence, for all",
-      "    return positions[",
+      "    return positions.long()[",
       "    positions = positions[(0,) * (positions.ndim - 1)].expand_as(positions)\n    return positions["),
     M("pt.position.RelativeBias.forward", "invariant", "module: positions ignored", ", offset, positions)", ", offset)"),
 ]

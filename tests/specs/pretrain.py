@@ -419,8 +419,9 @@ def dropout_is_for_training(module):
     net.eval()
     assert net(batch) == net(batch)
     P, params = torch.tensor(H_), in_torch(P_["nsp"])
-    assert (module.classify(P, params, 0.5) != module.classify(P, params, 0.5)).any()
-    same(module.classify(P, params, 0.5, training=False), module.classify(P, params), "not training, and p = 0")
+    assert (module.classify(P, params, 0.5, True) != module.classify(P, params, 0.5, True)).any()
+    for drop in (module.classify(P, params, 0.5, training=False), module.classify(P, params, 0.5)):
+        same(drop, module.classify(P, params), "not training, and p = 0")
     params = in_torch(P_)
     with_dropout = [module.pretrain(params, in_torch(a_batch()), replace(CONFIG, p=0.5), training) for training in (True, False)]
     assert with_dropout[0] != with_dropout[1] == module.pretrain(params, in_torch(a_batch()), CONFIG)
@@ -626,6 +627,8 @@ WRONG = [
     M("pt.pretrain.classify", "twin invariant", "classify: no bias", ', params["b"]', ""),
     M("pt.pretrain.classify", "invariant", "classify: dropout whether training or not",
       "dropout(P, p, training)", "dropout(P, p)"),
+    M("pt.pretrain.classify", "invariant", "classify: dropout unless one says no, where NumPy drops if one says so",
+      "training: bool = False", "training: bool = True"),
     M("pt.pretrain.pretrain", "invariant", "function: mask not given to the encoder",
       'config, batch["mask"], segments, training)', "config, None, segments, training)"),
     M("pt.pretrain.pretrain", "invariant", "function: always training",

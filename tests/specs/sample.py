@@ -160,12 +160,16 @@ def choose_is_the_chain(module):
 
 
 def the_coldest_draw_is_the_likeliest(module):
-    """As T falls, the draw becomes `greedy`, down to where logits / T is too large for the dtype of the logits."""
-    logits = torch.tensor([[1.0, 90.0, 2.0, 89.0], [-70.0, -90.0, -torch.inf, -80.0]])
-    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
-        for T in (1e-2, 1e-3, 1e-30, 1e-300):
+    """As T falls, the draw becomes `greedy`, down to where logits / T is too large for the dtype of the logits, or T
+    is 0 in it."""
+    half, logits = ".np." not in module.__name__, [[1.0, 90.0, 2.0, 89.0], [-70.0, -90.0, -np.inf, -80.0]]
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16) if half else (np.float64, np.float32):
+        given = torch.tensor(logits, dtype=dtype) if half else np.array(logits, dtype)
+        u = torch.tensor([0.3, 0.9]) if half else np.array([0.3, 0.9])
+        for T in (1e-2, 1e-3, 1e-30, 1e-38, 1e-40, 1e-300, 5e-324):
             for k, p in ((None, None), (3, None), (None, 0.9)):
-                drawn = module.choose(logits.to(dtype), torch.tensor([0.3, 0.9]), T, k, p).tolist()
+                with as_shipped():
+                    drawn = module.choose(given, u, T, k, p).tolist()
                 assert drawn == [1, 0], f"words {drawn} of {dtype} at T = {T}"
 
 
@@ -215,8 +219,8 @@ def wrong_values_are_refused_by_name(module):
 BOTH = [top_k_is_its_definition, top_p_is_its_definition, a_nucleus_known_by_hand, a_nucleus_of_very_many_words,
         temperature_is_a_power_of_probabilities, probabilities_of_what_is_left, filters_follow_one_another,
         greedy_takes_the_first_of_the_largest, each_word_has_its_share_of_u, a_draw_is_never_a_word_without_probability,
-        choose_is_the_chain, float32_stays_and_inputs_are_left_alone, wrong_input_is_refused_by_name]
-INVARIANTS = {"np.sample": [*BOTH, wrong_values_are_refused_by_name], "pt.sample": [*BOTH, the_coldest_draw_is_the_likeliest]}
+        choose_is_the_chain, the_coldest_draw_is_the_likeliest, float32_stays_and_inputs_are_left_alone, wrong_input_is_refused_by_name]
+INVARIANTS = {"np.sample": [*BOTH, wrong_values_are_refused_by_name], "pt.sample": BOTH}
 
 WRONG = [
     M("np.sample.temperature", "invariant", "temperature multiplied",
@@ -278,8 +282,11 @@ WRONG = [
       "logits = logits if k is None else top_k(logits, k)", "pass"),
     M("np.sample.choose", "invariant", "chain: top-p forgotten", "logits if p is None else top_p(logits, p)", "logits"),
     M("np.sample.choose", "invariant", "chain: temperature last",
-      "logits = temperature(logits, T)", "pass",
+      "logits = temperature(logits - top, max(T, float(np.finfo(logits.dtype).tiny)))", "pass",
       "logits if p is None else top_p(logits, p", "temperature(logits if p is None else top_p(logits, p), T"),
+    M("np.sample.choose", "invariant", "chain: cold logits overflow, and are refused", "logits - top", "logits"),
+    M("np.sample.choose", "invariant", "chain: a T that float32 has not divides 0 by 0",
+      "max(T, float(np.finfo(logits.dtype).tiny))", "T"),
     M("np.sample.choose", "invariant", "chain: T = 0 divides", "    if T == 0:\n        return greedy(logits)\n", ""),
     M("pt.sample.temperature", "invariant", "temperature multiplied", "return logits / T", "return logits * T"),
     M("pt.sample.temperature", "invariant", "temperature applied to probabilities",

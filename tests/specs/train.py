@@ -598,10 +598,12 @@ def buffers_go_on_to_the_last_bit(module):
 
 
 def names_are_those_of_the_module(module):
-    wrapped = Compiled(small_module())
-    found = torch_run(module, 2, wrapped)
-    equal(found.params, torch_run(module, 2, small_module()).params, "compiled and plain", 1e-12)
-    assert found.state["m"].keys() == found.params.keys() == {"inner", "out"}
+    inside = small_module()
+    inside.out = Compiled(inside.out)
+    for wrapped in (Compiled(small_module()), inside):
+        found = torch_run(module, 2, wrapped)
+        equal(found.params, torch_run(module, 2, small_module()).params, "compiled and plain", 1e-12)
+        assert found.state["m"].keys() == found.params.keys() == {"inner", "out"}
 
 
 def bfloat16_goes_on_to_the_last_bit(module):
@@ -819,12 +821,17 @@ def torch_refuses_wrong_input(module):
         (ValueError, "train_step: batches is empty", [], loss_fn, None),
         (ValueError, r"loss has shape \(2,\), expected \(\)", tensors(1), lambda *a: (torch.ones(2, requires_grad=True), 1), None),
         (TypeError, "loss is float, expected a torch tensor", tensors(1), lambda *a: (1.0, 1), None),
-        (TypeError, "loss_fn gave torch.Tensor, expected a mean loss and a weight", tensors(1), lambda *a: loss_fn(*a)[0], None),
+        *((ValueError, f"train_step: weight is {w}, expected a finite number greater than 0", tensors(1), lambda *a, w=w: (loss_fn(*a)[0], w), None) for w in (0, -1)),
+        (ValueError, r"train_step: weight has shape \(2,\), expected a number", tensors(1), lambda *a: (loss_fn(*a)[0], torch.ones(2)), None),
+        (TypeError, "train_step: weight is str, expected a number", tensors(1), lambda *a: (loss_fn(*a)[0], "2"), None),
+        (TypeError, "loss_fn gave torch.Tensor, expected 2: a mean loss, a weight", tensors(1), lambda *a: loss_fn(*a)[0], None),
         (TypeError, "loss_fn gave 3 things", tensors(1), lambda *a: (*loss_fn(*a), 1), None),
         (ValueError, "max_norm is 0", tensors(1), loss_fn, 0),
     ):
         with as_shipped():
             raises(error, says, lambda b=batches, f=f, c=max_norm: module.train_step(net, optimizer, b, f, 0.1, max_norm=c))
+    loss, _ = module.train_step(net, optimizer, tensors(1)[:1], lambda *a: (loss_fn(*a)[0], torch.tensor(-2)), 0.0)
+    assert loss.isnan(), "a weight below 0 in a tensor, which nobody looks at"
     raises(ValueError, "seed is -1", lambda: torch_run(module, 2, seed=-1))
     with new_folder() as folder:
         def late(given, batch):
@@ -850,7 +857,19 @@ def what_a_function_gave_is_looked_at(module):
     raises(ValueError, "f: x is empty", lambda: module.not_empty("f", x=[]))
 
 
+def what_is_kept_has_the_names_of_the_tree(module):
+    """Each tensor under its name in the tree, whichever parts are compiled, and into a module of any such kind."""
+    net = Normed().double()
+    net.norm.register_buffer("scratch", torch.zeros(2), persistent=False)
+    net.small.inner = Compiled(net.small.inner)
+    for one in (net, Compiled(net)):
+        assert module.kept(one).keys() == tree.flatten(tree.of_module(net)).keys()
+        module.put_back(one, tree.map_tree(lambda x: x + 1, tree.from_torch(net)))
+    assert net.norm.num_batches_tracked == 2
+
+
 INVARIANTS = {
+    "pt._modules": [what_is_kept_has_the_names_of_the_tree],
     "check.trees": [what_a_function_gave_is_looked_at],
     "np.train": [accumulation_is_a_mean_over_tokens, a_step_is_clipped_adamw, in_place_is_the_same,
                  gradients_may_come_in_one_buffer, float32_stays_float32, steps_count_from_one, a_run_is_its_steps,
@@ -989,16 +1008,18 @@ WRONG = [
     M("check.trees.number_from", "invariant", "text as a number", "isinstance(x, str | bool) or ", ""),
     M("check.trees.number_from", "invariant", "an array of one as a number", 'if shape := getattr(x, "shape", ()):', "if shape := ():"),
     M("check.trees.number_from", "invariant", "infinity as a number", "not math.isfinite(x := float(x))", "math.isnan(x := float(x))"),
-    M("check.trees.loss_answer", "invariant", "two things unpacked into three", " or len(found) != len(parts):", ":"),
-    M("check.trees.loss_answer", "invariant", "weight 0 divides", "<= 0:", "< 0:"),
+    M("check.trees.given_as", "invariant", "two things unpacked into three", " or len(found) != len(parts):", ":"),
+    M("check.trees.weighs", "invariant", "weight 0 divides", "<= 0:", "< 0:"),
     M("check.trees.loss_answer", "invariant", "a loss that is no number", '    number_from(where, "loss", found[0])\n', ""),
     M("check.trees.not_empty", "invariant", "nothing is enough", "if not len(x):", "if x is None:"),
     # pt.train
     M("pt.train.train", "invariant", "buffers not saved", "tree.from_torch(kept(module))", "tree.from_torch(dict(module.named_parameters()))"),
-    M("pt.train.train", "invariant", "a compiled module under names of its wrapper", "tree.unwrapped(module)  # checkpoints", "module  # checkpoints"),
+    M("pt._modules.kept", "invariant", "compiled parts under names of their wrappers", "{plain(name): x for", "{name: x for"),
+    M("pt._modules.kept", "invariant", "buffers that are not saved in torch either", " if name not in part._non_persistent_buffers_set", ""),
     M("pt.train.train_step", "invariant", "mean of means",
-      "* weight\n            loss", "* 1\n            loss",
       "loss.new_zeros(()) + weight", "loss.new_zeros(()) + 1"),
+    M("pt.train.train_step", "invariant", "a weight below 0 climbs", "weight.where(weight >= 0, torch.nan)", "weight"),
+    M("pt.train._parts", "invariant", "any weight", '    weighs("train_step", found[1], look=not isinstance(found[1], Tensor))\n', ""),
     M("pt.train.train_step", "invariant", "a sum over tokens",
       "(dist.get_world_size() if parallel else 1)", "1.0 * totals[1]"),
     M("pt.train.train_step", "invariant", "gradients of the last step stay",
@@ -1019,7 +1040,8 @@ WRONG = [
     M("pt.train.train_step", "invariant", "any limit", "max_norm: Positive | None", "max_norm"),
     M("pt.train._parts", "invariant", "a loss a token", "if found[0].shape != ():", "if False:"),
     M("pt.train._parts", "invariant", "a number without a graph", "if not isinstance(found[0], Tensor):", "if False:"),
-    M("pt.train._parts", "invariant", "a loss alone", "or len(found) != 2:", "or False:"),
+    M("pt.train._parts", "invariant", "a loss alone",
+      '    given_as("train_step", "loss_fn", found, "a mean loss", "a weight")\n', ""),
     M("pt.train._evaluation", "invariant", "dropout stays on in evaluations", "    learner.eval()\n", ""),
     M("pt.train._evaluation", "invariant", "dropout stays off after the first evaluation", "    learner.train()\n", ""),
     M("pt.train.train", "invariant", "trained as it came, in eval mode", "            learner.train()\n", ""),

@@ -16,7 +16,7 @@ from byhand.np import translate as np_translate
 from byhand.np.model import encoder_decoder_forward
 from byhand.pt.model import EncoderDecoder
 from byhand.pt.model import encoder as pt_encoder
-from invariants import near, rng, same
+from invariants import near, raises, rng, same
 from mutants import M
 from proofs import habits, refusals
 from scipy.special import log_softmax
@@ -123,6 +123,10 @@ def sources_come_as_people_have_them(module):
         net = EncoderDecoder(CONFIG).double()
         net.load_state_dict(tree.flatten(params))
         assert module.translate(rows, net, CONFIG, **search) == expected
+        net.encoder.blocks[0].register_forward_hook(print)
+        raises(ValueError, "translate: encoder.blocks.0 has a hook, expected none", lambda: module.translate(rows, net, CONFIG, **search))
+        raises(ValueError, "translation_step: encoder.blocks.0 has a hook, expected none",
+               lambda: module.translation_step(torch.tensor(rows), torch.ones(2, 1, 3, dtype=torch.bool), net, CONFIG, 5))
 
 
 def an_epoch_has_every_pair_once(module):
@@ -698,6 +702,8 @@ WRONG = [
       "tree.to_torch(batch, device) for batch", "tree.to_torch(batch) for batch"),
     M("pt.translate.epoch", "invariant", "epoch: a generator of its own",
       "bos, eos, rng)", "bos, eos, np.random.default_rng(0))"),
+    *(M(f"pt.translate.{name}", "invariant", "what a hook does passed over", f'read("{name}", params)', '__import__("byhand.tree").tree.of_module(params)')
+      for name in ("translate", "translation_step")),
     M("pt.translate.translation_loss", "twin invariant", "loss: padding counted",
       ", smoothing, IGNORE", ".clamp(min=0), smoothing"),
     M("pt.translate.translation_loss", "twin invariant", "loss: padding of the source attended to",

@@ -16,14 +16,17 @@ from byhand.check.numbers import (
     Above,
     AtLeast,
     AtMost,
+    Base,
     Below,
     Index,
     NonNegative,
+    Offset,
     Positive,
     Share,
     Size,
 )
 from byhand.check.rules import (
+    adds_up,
     all_finite,
     all_float64,
     at_least,
@@ -44,17 +47,28 @@ from byhand.check.rules import (
     same_shape,
     settings_among,
     squares_add_up,
+    tokens_fit,
 )
 from byhand.check.shapes import Shape
 from byhand.check.signature import checked
-from byhand.check.trees import are_paths, loss_answer, not_empty, number_from, optimiser_trees, same_trees
+from byhand.check.trees import (
+    are_paths,
+    given_as,
+    loss_answer,
+    not_empty,
+    number_from,
+    optimiser_trees,
+    same_trees,
+    weighs,
+)
 from byhand.check.values import Logits
 
 __all__ = [
-    "Above", "AtLeast", "AtMost", "Below", "Dtype", "IdPairs", "IdRows", "Index", "Logits", "NonNegative", "Params",
-    "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "all_finite", "all_float64", "are_paths",
-    "at_least", "axes_of", "checked", "embeds", "finite", "fits", "groups", "has_room", "heads_fit", "ids_below",
-    "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer", "marks_differ", "masks_agree",
-    "multiple_of", "names", "needs", "not_empty", "not_negative", "number_from", "optimiser_trees", "prompts_fit",
-    "repeats_to", "same_shape", "settings_among", "same_trees", "squares_add_up", "words_alone",
+    "Above", "AtLeast", "AtMost", "Base", "Below", "Dtype", "IdPairs", "IdRows", "Index", "Logits", "NonNegative",
+    "Offset", "Params", "Positive", "Shape", "Share", "Size", "ValuesTrusted", "Wholes", "adds_up", "all_finite",
+    "all_float64", "are_paths", "at_least", "axes_of", "checked", "embeds", "finite", "fits", "given_as", "groups",
+    "has_room", "heads_fit", "ids_below", "kind_among", "kv_fits", "less_than", "log_probabilities", "loss_answer",
+    "marks_differ", "masks_agree", "multiple_of", "names", "needs", "not_empty", "not_negative", "number_from",
+    "optimiser_trees", "prompts_fit", "repeats_to", "same_shape", "same_trees", "settings_among", "squares_add_up",
+    "tokens_fit", "weighs", "words_alone",
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from byhand.check.numbers import kind_of
+from byhand.check.numbers import is_plain, kind_of
 from byhand.check.shapes import Letters, bind, empty, fits_as_mask, misfit, repeats
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)  # NumPy has one object of each
@@ -62,7 +62,7 @@ class ArrayOf:
             return x
         if self.numpy and isinstance(x, np.generic):
             x = np.asarray(x)  # what NumPy makes of an array without axes
-        if not isinstance(x, self.array_type):
+        if not (is_plain(x) if self.numpy else isinstance(x, self.array_type)):
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected {self.called()}")
         if self.kind == "float":
             self.floating(where, name, x, seen)
@@ -110,7 +110,8 @@ class ArrayOf:
     def floating(self, where: str, name: str, x: Any, seen: dict) -> None:
         if not (x.dtype.kind == "f" if self.numpy else x.is_floating_point()):
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected floating point")
-        if self.numpy and x.dtype.itemsize not in (4, 8):  # sums and squares of float16 overflow without a sound
+        # sums and squares of float16 overflow without a sound; bytes in the other order come back in this machine's
+        if self.numpy and x.dtype not in (_FLOAT32, _FLOAT64):
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected float32 or float64")
         dtype = seen.get(".dtype")
         if dtype is None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from byhand.check.arrays import ArrayOf
-from byhand.check.numbers import Whole, kind_of
+from byhand.check.numbers import Whole, is_plain, kind_of
 
 
 class WholeNumbers:
@@ -20,7 +20,8 @@ class WholeNumbers:
     binds = False
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> list:
-        if isinstance(x, str | bytes | dict) or not isinstance(x, Iterable) or getattr(x, "shape", None) == ():
+        if isinstance(x, str | bytes | dict) or not isinstance(x, Iterable) or getattr(x, "shape", None) == () or (
+                odd(x)):
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected whole numbers")
         return [one(where, f"{name}[{i}]", y, {}) for i, y in enumerate(listed(x))]
 
@@ -35,7 +36,7 @@ class Row:
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> np.ndarray:
         x = np.array(x.tolist()) if is_tensor(x) else x
-        if isinstance(x, np.ndarray):
+        if is_plain(x):
             if x.ndim != 1:
                 raise ValueError(f"{where}: {name} has shape {x.shape}, expected one row of ids")
             x = OF_ARRAY(where, name, x if x.size else x.astype(np.int64), {})
@@ -55,7 +56,7 @@ class Rows:
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> list[np.ndarray]:
         x = np.array(x.tolist()) if is_tensor(x) else x
-        if not isinstance(x, list | tuple | range | np.ndarray) or getattr(x, "shape", None) == ():
+        if not isinstance(x, list | tuple | range | np.ndarray) or getattr(x, "shape", None) == () or odd(x):
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a list of rows of ids")
         if not len(x):
             raise ValueError(f"{where}: {name} has 0 rows, expected at least 1")
@@ -88,6 +89,11 @@ OF_ARRAY, one = ArrayOf(np.ndarray, "int", "..."), Whole()
 IdRows = Annotated[Any, Rows()]
 IdPairs = Annotated[Any, Pairs()]
 Wholes = Annotated[Any, WholeNumbers()]
+
+
+def odd(x: Any) -> bool:
+    """An array that is no plain one, such as one with a mask of its own."""
+    return isinstance(x, np.ndarray) and not is_plain(x)
 
 
 def is_tensor(x: Any) -> bool:

@@ -4,6 +4,8 @@ import math
 import numbers
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+
 
 class AtLeast(NamedTuple):
     low: float
@@ -12,7 +14,7 @@ class AtLeast(NamedTuple):
         return x >= self.low
 
     def __str__(self):
-        return f"at least {self.low:g}"
+        return f"at least {self.low:.12g}"
 
 
 class Above(NamedTuple):
@@ -22,7 +24,7 @@ class Above(NamedTuple):
         return x > self.low
 
     def __str__(self):
-        return f"greater than {self.low:g}"
+        return f"greater than {self.low:.12g}"
 
 
 class Below(NamedTuple):
@@ -32,7 +34,7 @@ class Below(NamedTuple):
         return x < self.high
 
     def __str__(self):
-        return f"less than {self.high:g}"
+        return f"less than {self.high:.12g}"
 
 
 class AtMost(NamedTuple):
@@ -42,11 +44,13 @@ class AtMost(NamedTuple):
         return x <= self.high
 
     def __str__(self):
-        return f"at most {self.high:g}"
+        return f"at most {self.high:.12g}"
 
 
 Size = Annotated[int, AtLeast(1)]  # of an axis, or a count of something that must be there
 Index = Annotated[int, AtLeast(0)]  # a place, counted from 0, or a count that may be none
+Base = Annotated[float, AtLeast(1e-280)]  # of wavelengths: so the angle of any place is a number
+Offset = Annotated[int, AtLeast(0), Below(1 << 31)]  # of a first place: the angles of those beyond lose their digits
 Positive = Annotated[float, Above(0)]
 NonNegative = Annotated[float, AtLeast(0)]
 Share = Annotated[float, AtLeast(0), Below(1)]  # of something that must not vanish whole, such as dropout's
@@ -57,6 +61,11 @@ MOST = 1 << 62  # a whole number that an index of NumPy can hold, with room to a
 def kind_of(x: Any) -> str:
     """The type of a value as a person would write it."""
     return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
+
+
+def is_plain(x: Any) -> bool:
+    """A NumPy array that computes like one: `*` of a matrix is another product, and a masked array's mask gets lost."""
+    return type(x) is np.ndarray or isinstance(x, np.ndarray) and not isinstance(x, np.ma.MaskedArray | np.matrix)
 
 
 def written(x: Any) -> str:

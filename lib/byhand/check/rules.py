@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from byhand.check.arrays import finite, squares_are_finite
-from byhand.check.numbers import kind_of
+from byhand.check.numbers import is_plain, kind_of
 from byhand.check.shapes import repeats
 
 
@@ -37,8 +37,10 @@ def repeats_to(where: str, full: tuple, **shapes: Any) -> None:
 
 
 def all_finite(where: str, **arrays: Any) -> None:
-    """No NaN and no infinity in arrays that may be of several dtypes."""
+    """Real numbers, no NaN and no infinity, in arrays that may be of several dtypes."""
     for name, x in arrays.items():
+        if x.dtype.kind not in "fiu":
+            raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected real numbers")
         if x.dtype.kind == "f":
             finite(where, name, x)
 
@@ -46,7 +48,7 @@ def all_finite(where: str, **arrays: Any) -> None:
 def all_float64(where: str, **arrays: Any) -> None:
     """Arrays of double precision, which slopes need."""
     for name, x in arrays.items():
-        if not isinstance(x, np.ndarray):
+        if not is_plain(x):
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a NumPy array")
         if x.dtype != np.float64:
             raise TypeError(f"{where}: {name} has dtype {x.dtype}, expected float64")
@@ -134,6 +136,13 @@ def embeds(where: str, config: Any, rows: int, ids: Any, segments: Any, position
     ids_below(where, config.n_max, positions=positions)
 
 
+def tokens_fit(where: str, config: Any, **counts: int | None) -> None:
+    """Tokens a row that the config has room for."""
+    for name, n in counts.items():
+        if n is not None and n > config.n_max:
+            raise ValueError(f"{where}: {name} is {n}, expected at most {config.n_max}, the n_max of the config")
+
+
 def needs(where: str, called: str, tree: Any, *expected: str) -> None:
     """A dict with these names, and maybe others."""
     if not isinstance(tree, dict) or any(name not in tree for name in expected):
@@ -160,7 +169,7 @@ def masks_agree(where: str, masks: tuple, kind: type) -> None:
     if not masks:
         raise ValueError(f"{where}: got no mask, expected at least 1")
     for mask in masks:
-        if not isinstance(mask, kind):
+        if not (is_plain(mask) if kind is np.ndarray else isinstance(mask, kind)):
             raise TypeError(f"{where}: mask is {kind_of(mask)}, expected a boolean "
                             f"{'array' if kind is np.ndarray else 'tensor'}")
         if str(mask.dtype) not in ("bool", "torch.bool"):
@@ -193,6 +202,15 @@ def not_negative(where: str, **arrays: np.ndarray) -> None:
     for name, x in arrays.items():
         if x.size and x.min() < 0:
             raise ValueError(f"{where}: {name} holds {x.min():.3g}, expected numbers that are at least 0")
+
+
+def adds_up(where: str, count: int, **arrays: np.ndarray) -> None:
+    """Entries of which the dtype can add up so many."""
+    for name, x in arrays.items():
+        most = float(np.finfo(x.dtype).max) / count
+        if x.size and (largest := max(x.max(), -x.min())) > most:
+            raise ValueError(f"{where}: {name} holds {largest:.3g} and {x.dtype} cannot add up {count} of those, "
+                             f"expected at most {most:.3g}")
 
 
 def squares_add_up(where: str, X: np.ndarray, axes: tuple, eps: float, centred: bool = True) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from byhand.check.arrays import finite, squares_are_finite, trusted
-from byhand.check.numbers import kind_of
+from byhand.check.numbers import is_plain, kind_of
 
 
 def leaves_of(tree: dict, prefix: str = "") -> dict[str, Any]:
@@ -33,7 +33,7 @@ def same_trees(where: str, **trees: Any) -> None:
             raise TypeError(f"{where}: {name} is {kind_of(tree)}, expected a dict")
         leaves = leaves_of(tree)
         for path, x in leaves.items():
-            if not isinstance(x, np.ndarray):
+            if not is_plain(x):
                 raise TypeError(f"{where}: {name} has {kind_of(x)} at {path}, expected a NumPy array")
             if x.dtype != np.float32 and x.dtype != np.float64:
                 raise TypeError(f"{where}: {path} of {name} has dtype {x.dtype}, expected float32 or float64")
@@ -87,12 +87,28 @@ def number_from(where: str, what: str, x: Any) -> float:
 
 def loss_answer(where: str, called: str, found: Any, *parts: str) -> None:
     """What a loss function gave: a mean loss, …, and a weight, which is not 0."""
+    given_as(where, called, found, *parts)
+    weighs(where, found[-1])
+    number_from(where, "loss", found[0])
+
+
+def given_as(where: str, called: str, found: Any, *parts: str) -> None:
+    """What a caller's function gave, as so many things."""
     if not isinstance(found, tuple | list) or len(found) != len(parts):
         got = f"{len(found)} things" if isinstance(found, tuple | list) else kind_of(found)
         raise TypeError(f"{where}: {called} gave {got}, expected {len(parts)}: {', '.join(parts)}")
-    if number_from(where, "weight", found[-1]) <= 0:
-        raise ValueError(f"{where}: weight is {float(found[-1]):g}, expected a finite number greater than 0")
-    number_from(where, "loss", found[0])
+
+
+def weighs(where: str, weight: Any, look: bool = True) -> None:
+    """A share in a mean, such as how many tokens it is over: of none there is no mean, and less turns a slope round.
+
+    Without a look at its value it is a tensor without axes.
+    """
+    if not look:
+        if weight.shape != ():
+            raise ValueError(f"{where}: weight has shape {tuple(weight.shape)}, expected a number")
+    elif number_from(where, "weight", weight) <= 0:
+        raise ValueError(f"{where}: weight is {float(weight):g}, expected a finite number greater than 0")
 
 
 def not_empty(where: str, **lists: Any) -> None:

@@ -204,14 +204,17 @@ def _calls(call: Call) -> Iterator[Call]:
 
 
 def _match(a: list[Step], b: list[Step]) -> list[tuple[int, int]]:
-    """Pairs of two lists in order: as many equal ones as can be, and unequal ones between them."""
+    """Pairs of two lists in order: as many equal ones as can be, and unequal ones between them, rather of tagged lines
+    than of others: where `dS -= D` is missing, what comes is the dS of the tagged line after it."""
+    alone = [0.65 if s.tags else 0.6 for s in a]
+
     @functools.cache
     def cost(i: int, j: int) -> tuple[float, tuple]:
         if i == len(a) or j == len(b):
-            return 0.6 * (len(a) - i + len(b) - j), ()
+            return sum(alone[i:]) + 0.6 * (len(b) - j), ()
         unlike = 0.0 if error_of(b[j].value, a[i].value) < HOLDS else 1.0
         both, skip, more = cost(i + 1, j + 1), cost(i + 1, j), cost(i, j + 1)
-        ways = [(both[0] + unlike, ((i, j), *both[1])), (skip[0] + 0.6, skip[1]), (more[0] + 0.6, more[1])]
+        ways = [(both[0] + unlike, ((i, j), *both[1])), (skip[0] + alone[i], skip[1]), (more[0] + 0.6, more[1])]
         return min(ways, key=lambda way: way[0])
 
     if len(a) * len(b) > 10_000:

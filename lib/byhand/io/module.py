@@ -14,7 +14,7 @@ from typing import Any
 from byhand import config as configs
 from byhand.io.files import write_whole
 from byhand.io.safetensors import header
-from byhand.tree import unwrapped
+from byhand.tree import plain, unwrapped
 
 KEY, FORMAT = "byhand.module", 1  # what the file's metadata have under this name
 
@@ -53,7 +53,7 @@ def load_module(path: str | Path, into: Any) -> Any:
     else:
         module = _built(path, into, about)
     _same(path, state, _state("load_module", module))
-    module.load_state_dict(state)
+    module.load_state_dict({name: state[plain(name)] for name in module.state_dict()})
     return given if module is into else module
 
 
@@ -96,7 +96,7 @@ def _state(where: str, module) -> dict:
             raise TypeError(f"{where}: {name} is {type(x).__name__}, expected a tensor")
         if x.device.type == "meta":
             raise ValueError(f"{where}: {name} is on the device meta, expected one with memory")
-        state[name] = x.detach().cpu().clone().contiguous()
+        state[plain(name)] = x.detach().cpu().clone().contiguous()
     return state
 
 

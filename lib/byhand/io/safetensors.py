@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from byhand.check.numbers import is_plain
 from byhand.io.files import write_whole
 from byhand.tree import flatten, unflatten
 
@@ -37,7 +38,7 @@ def encode(where: str, tree: dict, metadata: dict[str, str] | None = None) -> by
 
     leaves = flatten(tree)
     for name, x in leaves.items():
-        if not isinstance(x, np.ndarray):
+        if not is_plain(x):
             raise TypeError(f"{where}: {name} is {type(x).__name__}, expected a NumPy array")
         if x.dtype.name not in DTYPES.values():
             raise TypeError(f"{where}: {name} has dtype {x.dtype.name}, expected one of {', '.join(DTYPES.values())}")

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Shaped
 from numpy import ndarray as Array
 from numpy.lib.introspect import opt_func_info
 
-from byhand.check import Size, checked
+from byhand.check import Size, adds_up, checked
 
 
 class Partial(NamedTuple):
@@ -61,12 +61,13 @@ def flash_attention_forward(
     log-sum-exp of each row of scores, all that the backward needs of them; 0 where a query may attend to nothing.
     """
     n, m = one_length_if_causal(Q, K, is_causal)
+    adds_up("flash_attention", m, V=V)
     scale = 1 / math.sqrt(Q.shape[-1]) if scale is None else scale
     O, L = np.empty((*Q.shape[:-1], V.shape[-1]), Q.dtype), np.empty(Q.shape[:-1], Q.dtype)
     cache = FlashCache(Q, K, V, O, L, mask, is_causal, scale, block)
     tile, ones = np.empty((min(block, m), min(block, n)), Q.dtype), np.ones(min(block, m), Q.dtype)
     for head in np.ndindex(Q.shape[:-2]):
-        bounded = _bounded(Q[head], K[head], scale, is_causal)
+        bounded = _bounded(Q[head], K[head], V[head], scale, is_causal)
         for rows in _blocks(n, block):
             q, free = UNIT * scale * Q[head][rows], bounded[rows]
             m_q = np.where(free, 0, -np.inf).astype(Q.dtype)
@@ -81,8 +82,7 @@ def flash_attention_forward(
                     l *= keep
                     o *= keep[:, None]
                     E -= _finite(m_q)
-                    np.clip(E, FLOOR, -FLOOR, out=E)
-                EXP(E, out=E)
+                _power(E, free)
                 _hide(E, 0, cache, head, rows, cols)
                 l += ones[: len(E)] @ E
                 o += E.mT @ V[head][cols]  # (16.7)
@@ -102,7 +102,7 @@ def flash_attention_backward(
     dQ, dK, dV = np.zeros_like(Q), np.zeros_like(K), np.zeros_like(V)
     tile, dtile = np.empty((2, min(block, m), min(block, n)), Q.dtype)
     for head in np.ndindex(Q.shape[:-2]):
-        bounded = _bounded(Q[head], K[head], scale, is_causal)
+        bounded = _bounded(Q[head], K[head], V[head], scale, is_causal)
         for rows in _blocks(n, block):
             q, free = UNIT * scale * Q[head][rows], bounded[rows]
             once = np.where(free, L[head][rows], 0)  # A = exp(s) exp(−L): a factor of the query, as well in dO
@@ -113,13 +113,12 @@ def flash_attention_backward(
                 A = np.matmul(K[head][cols], q.mT, out=tile[: cols.stop - cols.start, : len(q)])
                 if not free.all():
                     A -= each
-                    np.clip(A, FLOOR, -FLOOR, out=A)
-                EXP(A, out=A)
+                _power(A, free)
                 _hide(A, 0, cache, head, rows, cols)
                 dV[head][cols] += A @ g  # (16.10)
-                dS = np.matmul(V[head][cols], g.mT, out=dtile[: len(A), : len(q)])  # dA (16.11)
+                dS = np.matmul(V[head][cols], g.mT, out=dtile[: len(A), : len(q)])  # (16.11): dA so far
                 dS -= D
-                dS *= A
+                dS *= A  # (16.12)
                 dQ[head][rows] += dS.mT @ K[head][cols]
                 dK[head][cols] += dS @ Q[head][rows]  # (16.14)
     dQ *= scale
@@ -173,11 +172,26 @@ def _hide(S, value, cache, head, rows, cols):
         np.copyto(S, value, where=np.arange(cols.start, cols.stop)[:, None] > np.arange(rows.start, rows.stop))
 
 
-def _bounded(Q, K, scale, is_causal):
-    """The queries with |s| ≤ |q| |k| ≤ 20 for all keys: exp(s) stays in range with no maximum found and taken away."""
+def _power(S, free):
+    """Scores to weights, in place: eˢ, and 0 where that would be below the floor."""
+    if free.all():
+        EXP(S, out=S)
+        return
+    floor = np.finfo(S.dtype).minexp + 1  # below, 2ˣ takes 30 to 100 times as long, to find a number without its digits
+    low = S < floor
+    EXP(np.clip(S, floor, -floor, out=S), out=S)
+    if low.any():
+        np.copyto(S, 0, where=low)
+
+
+def _bounded(Q, K, V, scale, is_causal):
+    """The queries with |s| ≤ |q| |k| ≤ 20 for all keys: exp(s) stays in range with no maximum found and taken away, and
+    so do its sums with V."""
     with np.errstate(all="ignore"):  # where a norm overflows, the answer is no
         q, k = (np.sqrt(np.vecdot(X, X)) for X in (Q, K))
-        return abs(scale) * q * (np.maximum.accumulate(k) if is_causal else k.max()) <= 20
+        most = np.maximum.accumulate if is_causal else np.max  # of what a query reads
+        v = np.maximum(V.max(axis=-1), -V.min(axis=-1)) / np.finfo(V.dtype).max
+        return (abs(scale) * q * most(k) <= 20) & (len(V) * math.exp(20) * most(v) < 1)
 
 
 def _vectorised(name):
@@ -188,4 +202,3 @@ def _vectorised(name):
 
 BASES = {2: (np.exp2, 1 / math.log(2)), math.e: (np.exp, 1.0)}  # eˢ by a power, and the unit of what it takes
 EXP, UNIT = BASES[2 if _vectorised("exp2") else math.e]  # half the time of exp where it is, twice where it is not
-FLOOR = -126  # below, 2ˣ takes a hundred times as long in float32, to find what is as good as 0

@@ -14,6 +14,7 @@ from byhand.check import NonNegative, Positive, all_finite, all_float64, checked
 def relative_error(a: Shaped[Array, "*S"], b: Shaped[Array, "*S"], floor: NonNegative = 0.0) -> float:
     """Largest |a − b|, as a share of the largest |a| or |b|, or of `floor` if that is greater; 0 if a equals b."""
     all_finite("relative_error", a=a, b=b)
+    a, b = a.astype(float), b.astype(float)  # whole numbers of few bits would go round in a circle
     gap = np.abs(a - b).max(initial=0.0)
     size = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0), floor)
     return float(gap / size) if gap else 0.0  # (0.38)

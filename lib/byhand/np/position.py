@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from byhand.check import Dtype, Index, Positive, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
+from byhand.check import Base, Dtype, Offset, Shape, Size, checked, ids_below, less_than, multiple_of, same_shape
 from byhand.np.linear import (
     AddCache,
     GatherCache,
@@ -22,20 +22,20 @@ FAR = 1 << 31  # a bound on positions, which have no end of their own
 
 
 @checked
-def frequencies(d: Size, base: Positive = 10000.0) -> Float[Array, " {d}//2"]:
+def frequencies(d: Size, base: Base = 10000.0) -> Float[Array, " {d}//2"]:
     """ω_i = base^(−2i/d) for i = 0 … d/2 − 1: from one radian a position to almost none."""
     multiple_of("frequencies", 2, d=d)
     return base ** (-2 * np.arange(d // 2) / d)  # (3.13)
 
 
 @checked
-def sinusoidal(n: Size, d: Size, base: Positive = 10000.0, offset: Index = 0) -> Float[Array, "n d"]:
+def sinusoidal(n: Size, d: Size, base: Base = 10000.0, offset: Offset = 0) -> Float[Array, "n d"]:
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     return sinusoidal_at(np.arange(offset, offset + n), d, base)  # (3.14)
 
 
 @checked
-def sinusoidal_at(positions: Int[Array, "*P"], d: Size, base: Positive = 10000.0) -> Float[Array, "*P d"]:
+def sinusoidal_at(positions: Int[Array, "*P"], d: Size, base: Base = 10000.0) -> Float[Array, "*P d"]:
     """The row of `sinusoidal` for each position, in any order."""
     ids_below("sinusoidal_at", FAR, positions=positions)
     angle = positions[..., None] * frequencies(d, base)
@@ -43,7 +43,7 @@ def sinusoidal_at(positions: Int[Array, "*P"], d: Size, base: Positive = 10000.0
 
 
 @checked
-def shift_matrix(delta: float | int, d: Size, base: Positive = 10000.0) -> Float[Array, "d d"]:
+def shift_matrix(delta: float | int, d: Size, base: Base = 10000.0) -> Float[Array, "d d"]:
     """M with PE(p + δ) = PE(p) M for every p: one 2 × 2 rotation a frequency, so moving is linear."""
     angle = delta * frequencies(d, base)
     M, even, odd = np.zeros((d, d)), np.arange(0, d, 2), np.arange(1, d, 2)
@@ -96,7 +96,7 @@ def concat_positions_backward(
 
 @checked
 def learned_positions_forward(
-    table: Float[Array, "N d"], n: Size, offset: Index = 0
+    table: Float[Array, "N d"], n: Size, offset: Offset = 0
 ) -> tuple[Float[Array, "n d"], GatherCache]:
     """Rows offset … offset + n − 1 of a table that is trained like any other; beyond its end there is nothing."""
     less_than("learned_positions", len(table), "rows of table", last_position=offset + n - 1)
@@ -120,7 +120,7 @@ def relative_bias_forward(
     table: Float[Array, "H r"],
     n: Size,
     m: Size | None = None,
-    offset: Index = 0,
+    offset: Offset = 0,
     positions: Int[Array, "*P n"] | None = None,
 ) -> tuple[Float[Array, "*P H n m"], RelativeBiasCache]:
     """bias[h, i, j] = table[h, ρ + clip(j − i − offset, −ρ, ρ)], to be added to the scores.
@@ -157,7 +157,7 @@ def alibi_slopes(H: Size) -> Float[Array, " H"]:
 
 @checked
 def alibi_bias(
-    H: Size, n: Size, m: Size | None = None, offset: Index = 0, positions: Int[Array, "*P n"] | None = None
+    H: Size, n: Size, m: Size | None = None, offset: Offset = 0, positions: Int[Array, "*P n"] | None = None
 ) -> Float[Array, "*P H n m"]:
     """bias[h, i, j] = −slope_h |j − i − offset|: distance costs, and nothing is learned (Press et al. 2022).
 
@@ -179,8 +179,8 @@ class RopeCache(NamedTuple):
 def rope_forward(
     X: Float[Array, "*B n d"],
     positions: Int[Array, "*#B n"] | None = None,
-    offset: Index = 0,
-    rope_theta: Positive = 10000.0,
+    offset: Offset = 0,
+    rope_theta: Base = 10000.0,
     interleaved: bool = True,
 ) -> tuple[Float[Array, "*B n d"], RopeCache]:
     """Each pair of features of token p turned by p ω_i (Su et al. 2021): for queries and keys, before q · k.

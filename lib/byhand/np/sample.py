@@ -77,7 +77,9 @@ def choose(
     """The next word: `greedy` if T is 0; else temperature, top_k and top_p, those that are given, and `sample`."""
     if T == 0:
         return greedy(logits)
-    logits = temperature(logits, T)
+    top = logits.max(axis=-1, keepdims=True)  # away first: only what is far below it is too large after the division
+    with np.errstate(over="ignore"):  # there −∞ is right: its probability is 0
+        logits = temperature(logits - top, max(T, float(np.finfo(logits.dtype).tiny)))
     logits = logits if k is None else top_k(logits, k)
     return sample(logits if p is None else top_p(logits, p), u)
 

@@ -2,10 +2,14 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 from torch.utils.checkpoint import checkpoint
 
+from byhand.check.numbers import kind_of
 from byhand.pt._processes import laid_out_as
-from byhand.tree import flatten, to_torch
+from byhand.tree import flatten, of_module, plain, to_torch, unwrapped
+
+HOMES = "byhand.", "torch.nn.modules.container", "torch.nn.utils.parametrize"  # of parts that a tree says all of
 
 
 def held(module: nn.Module, shapes: dict[str, str]) -> dict[str, Tensor]:
@@ -32,7 +36,7 @@ def kept(module: nn.Module) -> dict[str, Tensor]:
     """
     buffers = {f"{path}.{name}".lstrip("."): x for path, part in module.named_modules()
                for name, x in part.named_buffers(recurse=False) if name not in part._non_persistent_buffers_set}
-    return dict(module.named_parameters()) | buffers
+    return {plain(name): x for name, x in (*module.named_parameters(), *buffers.items())}
 
 
 def put_back(module: nn.Module, params: dict) -> None:
@@ -41,6 +45,23 @@ def put_back(module: nn.Module, params: dict) -> None:
     with torch.no_grad():
         for name, x in flatten(to_torch(params)).items():
             held[name].copy_(laid_out_as(held[name], x))
+
+
+def read(where: str, source: dict | nn.Module) -> dict:
+    """The tree that words come from: as it is, or of a module whose parts do nothing but what their tree says."""
+    if isinstance(source, dict):
+        return source
+    ours = type(unwrapped(source)).__module__.startswith("byhand.")
+    for path, part in source.named_modules():
+        if "parametrizations" in path.split("."):  # they run when the tree is read
+            continue
+        part, at = unwrapped(part), plain(f"{path}.").rstrip(".") or "the module"
+        if part._forward_hooks or part._forward_pre_hooks:
+            raise ValueError(f"{where}: {at} has a hook, expected none: words come from its tree")
+        kind = type(part).__base__ if is_parametrized(part) else type(part)
+        if ours and not kind.__module__.startswith(HOMES):
+            raise ValueError(f"{where}: {at} is {kind_of(part)}, expected one of byhand: words come from its tree")
+    return of_module(source)
 
 
 def place_of(where: str, module: nn.Module) -> torch.device:

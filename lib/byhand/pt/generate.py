@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from byhand import tree
 from byhand.check import IdRows, NonNegative, Size, Wholes, checked, fits, has_room, ids_below, kv_fits, prompts_fit
 from byhand.config import ModelConfig
 from byhand.np.sample import Mass
+from byhand.pt._modules import read
 from byhand.pt.attention import fused_attention
 from byhand.pt.block import feed_forward
 from byhand.pt.embedding import unembed
@@ -49,7 +49,8 @@ def init_kv(
     An encoder–decoder needs the memory M that its encoder made, and a padding mask if rows of M are padded.
     """
     kv_fits("init_kv", config, n_max, start, M, memory_mask)
-    fits("init_kv", tree.of_module(params), config.shapes)
+    params = read("init_kv", params)
+    fits("init_kv", params, config.shapes)
     decoder, embedding = _decoder(params, config)
     G, E = config.groups, embedding["tokens"]["E"]
     size = (batch, G, n_max, config.d // config.heads)
@@ -80,7 +81,7 @@ def decode(
 
     The new cache has the tensors of the old one, which stays right for the tokens that it had.
     """
-    decoder, embedding = _decoder(params, config)
+    decoder, embedding = _decoder(read("decode", params), config)
     has_room("decode", ids.shape[1], kv.length, kv.layers[0][0].shape[2])
     columns = torch.arange(kv.length, kv.length + ids.shape[1], device=ids.device)
     places = (columns - kv.start[:, None]).clamp(min=0)  # where each token stands in its own row
@@ -136,7 +137,7 @@ def generate(
     new = list(stream(prompts, params, config, steps, temperature=temperature, top_k=top_k, top_p=top_p, stop=stop,
                       rng=rng, M=M, memory_mask=memory_mask))
     if not new:
-        E = _decoder(params, config)[1]["tokens"]["E"]
+        E = _decoder(read("generate", params), config)[1]["tokens"]["E"]
         return list(torch.zeros(len(prompts), 0, dtype=torch.int64, device=E.device))
     rows = torch.stack(new, dim=1)
     return [row[row >= 0] for row in rows]
@@ -161,7 +162,7 @@ def stream(
     prompts_fit("stream", config, prompts, steps, stop)
     if temperature > 0 and rng is None:
         raise TypeError("stream: rng is None, expected a torch Generator unless temperature is 0")
-    params, n = tree.of_module(params), max(map(len, prompts))
+    params, n = read("stream", params), max(map(len, prompts))
     start = torch.tensor([n - len(prompt) for prompt in prompts], device="cpu")
     kv = init_kv(params, config, len(prompts), n + steps - 1, start, M, memory_mask)
     device = kv.start.device
@@ -190,7 +191,6 @@ def _uniform(batch, rng, device):
 
 def _decoder(params, config):
     """The decoder's own tree, and the embedding that it reads, which may be the encoder's."""
-    params = tree.of_module(params)
     if config.kind == "decoder":
         return params, params["embedding"]
     return params["decoder"], params["encoder" if config.source_vocab is None else "decoder"]["embedding"]

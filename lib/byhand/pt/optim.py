@@ -17,7 +17,7 @@ from byhand.np.optim import (
     warmup_linear,
 )
 from byhand.pt._processes import laid_out_as
-from byhand.tree import flatten, from_torch, to_torch, unflatten, unwrapped
+from byhand.tree import flatten, from_torch, plain, to_torch, unflatten
 
 __all__ = ["adamw", "clip_by_global_norm", "constant", "decay_mask", "load_optimizer_state",
            "optimizer_state", "parameter_groups", "set_lr", "warmup_cosine", "warmup_inverse_sqrt", "warmup_linear"]
@@ -91,9 +91,8 @@ def optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict
 
     Parameters that the optimiser has not, such as frozen ones, have moments of 0.
     """
-    module = unwrapped(module)
     _names_of("optimizer_state", module, optimizer)
-    held = {name: (p, optimizer.state.get(p, {})) for name, p in module.named_parameters()}
+    held = {plain(name): (p, optimizer.state.get(p, {})) for name, p in module.named_parameters()}
     return {"t": np.array(max(int(s.get("step", 0)) for _, s in held.values()))} | {
         ours: from_torch({name: s.get(theirs, torch.zeros_like(p)) for name, (p, s) in held.items()})
         for ours, theirs in (("m", "exp_avg"), ("v", "exp_avg_sq"))}
@@ -105,9 +104,8 @@ def load_optimizer_state(module: nn.Module, optimizer: torch.optim.Optimizer, st
 
     Raises ValueError, and changes nothing, where names or shapes are not those of the module.
     """
-    module = unwrapped(module)
     order = _names_of("load_optimizer_state", module, optimizer)
-    held = dict(module.named_parameters())
+    held = _named("load_optimizer_state", module)
     shapes = unflatten({name: tuple(p.shape) for name, p in held.items()})
     names("load_optimizer_state", "state", state, ["t", "m", "v"])
     fits("load_optimizer_state", {x: state[x] for x in "mv"}, {"m": shapes, "v": shapes}, "state")
@@ -125,7 +123,7 @@ def _names_of(where: str, module: nn.Module, optimizer: torch.optim.Optimizer) -
         raise TypeError(f"{where}: optimizer is {type(optimizer).__name__}, expected Adam or AdamW")
     if any(group["amsgrad"] for group in optimizer.param_groups):
         raise ValueError(f"{where}: optimizer has amsgrad, expected Adam or AdamW without it")
-    called = {p: name for name, p in module.named_parameters()}
+    called = {p: plain(name) for name, p in module.named_parameters()}
     held = [p for group in optimizer.param_groups for p in group["params"]]
     for p in held:
         if p not in called:
@@ -142,7 +140,7 @@ def _flat(tree: dict) -> dict[str, Tensor]:
 def _named(where: str, parameters) -> dict[str, Tensor]:
     """Path → parameter, of whatever a torch optimiser would take, and of a tree."""
     if isinstance(parameters, nn.Module):
-        return dict(unwrapped(parameters).named_parameters())
+        return {plain(name): p for name, p in parameters.named_parameters()}
     if isinstance(parameters, dict):
         return _flat(parameters)
     if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):

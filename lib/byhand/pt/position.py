@@ -4,32 +4,32 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from byhand.check import Index, Positive, Size, checked, less_than, multiple_of, same_shape
+from byhand.check import Base, Offset, Size, checked, less_than, multiple_of, same_shape
 from byhand.pt.linear import add, gather
 
 
 @checked
-def frequencies(d: Size, base: Positive = 10000.0, device=None) -> Float[Tensor, " {d}//2"]:
+def frequencies(d: Size, base: Base = 10000.0, device=None) -> Float[Tensor, " {d}//2"]:
     """ω_i = base^(−2i/d) for i = 0 … d/2 − 1: from one radian a position to almost none."""
     multiple_of("frequencies", 2, d=d)
     return base ** (-2 * torch.arange(d // 2, dtype=torch.float64, device=device) / d)  # (3.13)
 
 
 @checked
-def sinusoidal(n: Size, d: Size, base: Positive = 10000.0, offset: Index = 0, device=None) -> Float[Tensor, "n d"]:
+def sinusoidal(n: Size, d: Size, base: Base = 10000.0, offset: Offset = 0, device=None) -> Float[Tensor, "n d"]:
     """PE[p, 2i] = sin(p ω_i), PE[p, 2i + 1] = cos(p ω_i), p from `offset` on (Vaswani et al. 2017, section 3.5)."""
     return sinusoidal_at(torch.arange(offset, offset + n, device=device), d, base)
 
 
 @checked
-def sinusoidal_at(positions: Int[Tensor, "*P"], d: Size, base: Positive = 10000.0) -> Float[Tensor, "*P d"]:
+def sinusoidal_at(positions: Int[Tensor, "*P"], d: Size, base: Base = 10000.0) -> Float[Tensor, "*P d"]:
     """The row of `sinusoidal` for each position, in any order."""
     angle = positions[..., None].double() * frequencies(d, base, positions.device)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)  # (3.14)
 
 
 @checked
-def shift_matrix(delta: float | int, d: Size, base: Positive = 10000.0, device=None) -> Float[Tensor, "d d"]:
+def shift_matrix(delta: float | int, d: Size, base: Base = 10000.0, device=None) -> Float[Tensor, "d d"]:
     """M with PE(p + δ) = PE(p) M for every p: one 2 × 2 rotation a frequency, so moving is linear."""
     angle = delta * frequencies(d, base, device)
     cos, sin = angle.cos(), angle.sin()
@@ -50,7 +50,7 @@ def concat_positions(X: Float[Tensor, "*B n d"], P: Float[Tensor, "n k"]) -> Flo
 
 
 @checked
-def learned_positions(table: Float[Tensor, "N d"], n: Size, offset: Index = 0) -> Float[Tensor, "n d"]:
+def learned_positions(table: Float[Tensor, "N d"], n: Size, offset: Offset = 0) -> Float[Tensor, "n d"]:
     """Rows offset … offset + n − 1 of a table that is trained like any other; beyond its end there is nothing."""
     less_than("learned_positions", len(table), "rows of table", last_position=offset + n - 1)
     return table[offset : offset + n]  # (3.21)
@@ -61,7 +61,7 @@ def relative_bias(
     table: Float[Tensor, "H r"],
     n: Size,
     m: Size | None = None,
-    offset: Index = 0,
+    offset: Offset = 0,
     positions: Int[Tensor, "*P n"] | None = None,
 ) -> Float[Tensor, "*P H n m"]:
     """bias[h, i, j] = table[h, ρ + clip(j − i − offset, −ρ, ρ)], to be added to the scores.
@@ -90,7 +90,7 @@ def alibi_bias(
     H: Size,
     n: Size,
     m: Size | None = None,
-    offset: Index = 0,
+    offset: Offset = 0,
     positions: Int[Tensor, "*P n"] | None = None,
     device=None,
 ) -> Float[Tensor, "*P H n m"]:
@@ -106,8 +106,8 @@ def alibi_bias(
 def rope(
     X: Float[Tensor, "*B n d"],
     positions: Int[Tensor, "*#B n"] | None = None,
-    offset: Index = 0,
-    rope_theta: Positive = 10000.0,
+    offset: Offset = 0,
+    rope_theta: Base = 10000.0,
     interleaved: bool = True,
 ) -> Float[Tensor, "*B n d"]:
     """Each pair of features of token p turned by p ω_i (Su et al. 2021): for queries and keys, before q · k.
@@ -116,7 +116,8 @@ def rope(
     (n,) or one that repeats to (*B, n), each plus `offset`.
     """
     positions = torch.arange(X.shape[-2], device=X.device) if positions is None else positions
-    angle = (positions + offset)[..., None] * frequencies(X.shape[-1], rope_theta, X.device)
+    places = positions.long() + offset  # int32 could run over
+    angle = places[..., None] * frequencies(X.shape[-1], rope_theta, X.device)
     cos, sin = angle.cos().to(X.dtype), angle.sin().to(X.dtype)  # a float32 angle is wrong far out
     a, b = X.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else X.chunk(2, dim=-1)
     turned = a * cos - b * sin, a * sin + b * cos  # (3.29)
@@ -139,7 +140,7 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(0.02 * torch.randn(n, d))
 
     def forward(
-        self, n: Size, offset: Index = 0, positions: Int[Tensor, "*P n"] | None = None
+        self, n: Size, offset: Offset = 0, positions: Int[Tensor, "*P n"] | None = None
     ) -> Float[Tensor, "*P n d"]:
         """Rows offset … offset + n − 1; where tokens do not stand at 0, 1, …, those of `positions`."""
         return learned_positions(self.table, n, offset) if positions is None else gather(self.table, positions)
@@ -154,7 +155,7 @@ class RelativeBias(nn.Module):
         self.table = nn.Parameter(torch.zeros(H, 2 * max_distance + 1))
 
     def forward(
-        self, n: Size, m: Size | None = None, offset: Index = 0, positions: Int[Tensor, "*P n"] | None = None
+        self, n: Size, m: Size | None = None, offset: Offset = 0, positions: Int[Tensor, "*P n"] | None = None
     ) -> Float[Tensor, "*P H n m"]:
         return relative_bias(self.table, n, m, offset, positions)
 
@@ -166,4 +167,4 @@ def _distance(where, n, m, offset, positions, device):
         return keys - torch.arange(offset, offset + n, device=device)[:, None]
     if m not in (None, n):
         raise ValueError(f"{where}: m is {m}, expected {n}, as many keys as there are positions")
-    return positions[..., None, :] - positions[..., None] - offset
+    return positions.long()[..., None, :] - positions[..., None] - offset

@@ -72,7 +72,7 @@ def pool(H: Float[Tensor, "*B n d"], params: Params(Tensor, POOL)) -> Float[Tens
 
 @checked
 def classify(
-    P: Float[Tensor, "*B d"], params: Params(Tensor, CLASSIFY), p: Share = 0.0, training: bool = True
+    P: Float[Tensor, "*B d"], params: Params(Tensor, CLASSIFY), p: Share = 0.0, training: bool = False
 ) -> Float[Tensor, "*B C"]:
     """Logits of C classes: dropout, then a linear map."""
     return linear(dropout(P, p, training), params["W"], params["b"])

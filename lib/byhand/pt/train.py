@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from byhand import pt, tree
-from byhand.check import Index, NonNegative, Positive, Size, checked, not_empty, number_from
+from byhand.check import Index, NonNegative, Positive, Size, checked, given_as, not_empty, number_from, weighs
 from byhand.check.numbers import kind_of
 from byhand.config import ModelConfig
 from byhand.io.interrupts import InterruptsHeld
@@ -65,9 +65,10 @@ def train_step(
         with apart(module) if parallel and i < len(batches) - 1 else nullcontext():  # they meet in the last alone
             with _autocast(module, autocast):
                 loss, weight = _parts(loss_fn(module, batch))
-            loss = loss.to(torch.promote_types(loss.dtype, torch.float32)) * weight
-            loss.backward()
-        totals = totals + torch.stack([loss.detach(), loss.new_zeros(()) + weight])
+            loss = loss.to(torch.promote_types(loss.dtype, torch.float32))
+            weight = loss.new_zeros(()) + weight
+            (loss := loss * weight.where(weight >= 0, torch.nan)).backward()  # or it would climb without a word
+        totals = totals + torch.stack([loss.detach(), weight])
     if parallel:
         dist.all_reduce(totals)
     grads = [p.grad for p in module.parameters() if p.grad is not None]
@@ -181,14 +182,13 @@ def _evaluation(learner, evaluate, autocast, step):
 
 
 def _parts(found):
-    """What `loss_fn` gave: a mean loss and a weight."""
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        got = f"{len(found)} things" if isinstance(found, tuple | list) else kind_of(found)
-        raise TypeError(f"train_step: loss_fn gave {got}, expected a mean loss and a weight")
+    """What `loss_fn` gave: a mean loss and a weight; to look at one in a tensor would make a device wait."""
+    given_as("train_step", "loss_fn", found, "a mean loss", "a weight")
     if not isinstance(found[0], Tensor):
         raise TypeError(f"train_step: loss is {kind_of(found[0])}, expected a torch tensor")
     if found[0].shape != ():
         raise ValueError(f"train_step: loss has shape {tuple(found[0].shape)}, expected ()")
+    weighs("train_step", found[1], look=not isinstance(found[1], Tensor))
     return found
 
 

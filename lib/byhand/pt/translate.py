@@ -32,6 +32,7 @@ from byhand.config import ModelConfig
 from byhand.metrics import Bleu, corpus_bleu
 from byhand.np import translate as numpy_half
 from byhand.np.translate import IGNORE, Hypothesis, length_penalty
+from byhand.pt._modules import read
 from byhand.pt.generate import decode, init_kv, select_kv
 from byhand.pt.loss import cross_entropy
 from byhand.pt.mask import padding_mask
@@ -167,7 +168,7 @@ def translation_step(
     max_len: Size,
 ) -> Step:
     """The step of a search over a model: the sources are encoded once, and each word costs one pass of one word."""
-    params = tree.of_module(params)
+    params = read("translation_step", params)
     kind_among("translation_step", config, "encoder_decoder")
     fits("translation_step", params, config.shapes)
     with torch.inference_mode():
@@ -190,7 +191,7 @@ def translate(
     max_len: Size = 64, beam: Size = 1, alpha: NonNegative = 0.6, size: Size = 64,
 ) -> list[list[int]]:
     """The best translation found for each source, without EOS; `size` sources of similar length at a time."""
-    params = tree.of_module(params)
+    params = read("translate", params)
     words_alone("translate", sources, [], pad=pad, bos=bos, eos=eos)
     fits("translate", params, config.shapes)
     order, found = sorted(range(len(sources)), key=lambda i: len(sources[i])), {}
