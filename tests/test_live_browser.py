@@ -65,6 +65,7 @@ def write(cell, text):
         cell.get_by_role("button", name="Edit").click()
     cell.locator(".cm-content").click()
     cell.page.keyboard.press("ControlOrMeta+a")
+    cell.page.keyboard.press("Delete")  # over a selection Firefox would insert a line before the text
     cell.page.keyboard.insert_text(text)
 
 
