@@ -1360,6 +1360,7 @@ def test_mistakes_that_the_first_case_confuses_are_found(monkeypatch):
     crowd = [f"mutant '{name}' is called nothing where the case 'three' speaks alone" for name in "abef"]
     assert sorted(alone(twins(TELLS["too many"][0]))) == crowd
     assert alone(twins(TELLS["too many"][0]), waits=()) == []  # the other cases are run, and tell
+    assert alone(twins({"n": (NAN,) * 3, "m": (NAN, 9, 9)})) == []  # of nan nothing need be said
     monkeypatch.setattr(selfcheck_module, "recognise", _first_alone)
     assert alone(twins()) == ["mutant 'b' is called 'a' where the case 'three' speaks alone"]
 

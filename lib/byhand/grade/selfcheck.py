@@ -9,7 +9,7 @@ from .examine import Report, examine, score
 from .idle import idlers
 from .judge import Verdict, finish, judge
 from .model import DISPLAY, FORBIDDEN, KINDS, NUMPY_ONLY, STORY, TORCH_ONLY, make_inputs
-from .recognise import SEEN, recognise
+from .recognise import SEEN, nothing_but_nan, recognise
 from .run import copied, run
 from .sets import expected_arrays, questions_of, references_of
 
@@ -227,8 +227,8 @@ def _separation(question, reference, stored, key):
 
 def _alone(question, theirs, caught, expected):
     """Whoever makes a mistake is called by its name, or it is among those named, where one wrong case is all that
-    speaks: the first that fails, if others wait for it, beside those that pass.  Of the others nothing may be said,
-    but no other name."""
+    speaks: the first that fails, if others wait for it, beside those that pass.  Of the others, and of nothing but
+    nan, nothing may be said, but no other name."""
     awaited = {name for case in question.public for name in (*case.needs, case.guards)}
     said = [(mutant.message, mutant.section) for mutant in question.mutants]
     for m, mutant in enumerate(question.mutants):
@@ -239,6 +239,7 @@ def _alone(question, theirs, caught, expected):
             verdicts = [Verdict("wrong"), *[Verdict("ok")] * (len(cases) - 1)]
             known = recognise(question, cases, rows[m], rows, verdicts, list(map(expected, cases)))[0]
             named = known.mutants if known else ()
-            if said[m] not in [said[k] for k in named] and (named or case is failed[0] and case.name in awaited):
+            must = case is failed[0] and case.name in awaited and not nothing_but_nan(question, case, rows[m][0])
+            if said[m] not in [said[k] for k in named] and (named or must):
                 names = ", ".join(f"'{question.mutants[k].name}'" for k in named) or "nothing"
                 yield f"mutant '{mutant.name}' is called {names} where the case '{case.name}' speaks alone"
