@@ -1346,7 +1346,7 @@ def test_a_recogniser_that_guesses_is_found_out(name, monkeypatch):
 
 def alone(question, waits=("three",)):
     three, four, nine = question.cases
-    question = replace(question, cases=(three, replace(four, needs=waits), nine))
+    question = replace(question, cases=(three, replace(four, needs=waits), replace(nine, needs=waits)))
     expected = {case.name: (np.array(2 * make_inputs(WHOLE, case)["n"]),) for case in WHOLE.cases}
     theirs = {m.name: {c.name: Result("ok", (np.array(m.function(**make_inputs(WHOLE, c))),)) for c in WHOLE.cases}
               for m in question.mutants}

@@ -227,19 +227,22 @@ def _separation(question, reference, stored, key):
 
 def _alone(question, theirs, caught, expected):
     """Whoever makes a mistake is called by its name, or it is among those named, where one wrong case is all that
-    speaks: the first that fails, if others wait for it, beside those that pass.  Of the others, and of nothing but
-    nan, nothing may be said, but no other name."""
-    awaited = {name for case in question.public for name in (*case.needs, case.guards)}
+    speaks: the first that fails, if all others that would fail wait for it.  Of the others, and of nothing but nan,
+    nothing may be said, but no other name."""
     said = [(mutant.message, mutant.section) for mutant in question.mutants]
     for m, mutant in enumerate(question.mutants):
         failed = [case for case in question.public if case.name in caught[mutant.name]]
+        stopped = {case.name for case in failed[:1]}
+        for case in question.public:
+            stopped |= {case.name} if stopped & {*case.needs, case.guards} else set()
         for case in failed if all(theirs[mutant.name][case.name].kind in SEEN for case in failed) else ():
             cases = [case, *(c for c in question.public if c not in failed)]
             rows = [[theirs[other.name][c.name] for c in cases] for other in question.mutants]
             verdicts = [Verdict("wrong"), *[Verdict("ok")] * (len(cases) - 1)]
             known = recognise(question, cases, rows[m], rows, verdicts, list(map(expected, cases)))[0]
             named = known.mutants if known else ()
-            must = case is failed[0] and case.name in awaited and not nothing_but_nan(question, case, rows[m][0])
+            must = case is failed[0] and stopped >= {c.name for c in failed}
+            must = must and not nothing_but_nan(question, case, rows[m][0])
             if said[m] not in [said[k] for k in named] and (named or must):
                 names = ", ".join(f"'{question.mutants[k].name}'" for k in named) or "nothing"
                 yield f"mutant '{mutant.name}' is called {names} where the case '{case.name}' speaks alone"
