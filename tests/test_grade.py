@@ -4,6 +4,7 @@ Wrong checkers are kept below (WRONG_ENGINES) and run: each must misjudge one of
 """
 
 import ast
+import importlib
 import inspect
 import io
 import linecache
@@ -26,6 +27,7 @@ import pytest
 from byhand import grade
 from byhand.grade import check, example, hint, memory, summary
 from byhand.grade import examine as examine_module
+from byhand.grade import recognise as recognise_module
 from byhand.grade import run as run_module
 from byhand.grade.examine import Report, examine, score
 from byhand.grade.forbid import names_in, names_of
@@ -44,8 +46,8 @@ from byhand.grade.model import (
     make_inputs,
     places_of_names,
 )
-from byhand.grade.recognise import same_array, shows
-from byhand.grade.run import run
+from byhand.grade.recognise import recognise, same_array, shows
+from byhand.grade.run import Result, run
 from byhand.grade.selfcheck import balance, problems
 from byhand.grade.sets import (
     SETS,
@@ -60,6 +62,7 @@ from byhand.grade.shapes import about_shape
 from byhand.grade.solutions import code_of, solutions_of
 from rewritten import rewritten
 
+selfcheck_module = importlib.import_module("byhand.grade.selfcheck")  # its name in the package is that of the function
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {question.id: question for question in all_questions()}
 REFERENCES = {q.id: references_of(q.id.split(".")[0])[q.name] for q in all_questions()}
@@ -894,7 +897,9 @@ FORMS = {  # a wrong array, the right one, and the sentence
     "an ε": (A43 / (1 + 1e-6 * A43**2), A43, "with something small added, such as an ε"),
     "many entries": (np.arange(20) + (np.arange(20) < 9) * np.arange(2.0, 22) ** 2, np.arange(20.0), "5 and 3 more."),
     "float32": (A43.astype(np.float32).astype(float), A43, "precision of float32"),
-    "few digits": (A43.astype(np.float16).astype(float), A43, "or has too few digits, as float16 has"),
+    "few digits": (A43.astype(np.float16).astype(float), A43, "have the precision of float16"),
+    "nearly, not in float16": (A43 * (1 + 1e-4 * A43), A43, "of the largest number: nearly right, but not equal."),
+    "whole numbers": (np.array([2e3, 3e3, 1e3]), np.array([2000.5, 3000.3, 1000.7]), "nearly right, but not equal."),
     "inverted": (A43 > 0, A43 <= 0, "True and False are exchanged."),
     "large whole numbers": (A43.astype(int) + 10**12 + 1, A43.astype(int) + 10**12, "Every number is too large by 1."),
     "one flag": (np.array(True), np.array(False), ""),
@@ -1264,6 +1269,110 @@ def test_a_case_speaks_against_a_mistake_by_the_outputs_in_which_it_shows():
     assert flat in text(lambda X: 3 * X, lambda X, y: np.tan(y))  # another output is wrong as well
     assert doubt in text(lambda X: 4 * X, lambda X, y: right(X, y)[1])  # wrong in another way
     assert doubt in text(lambda X: 2 * X, lambda X, y: np.tan(y))  # right where it should show
+
+
+def _stops(n):
+    raise ArithmeticError
+
+
+def _known(*values):
+    """A mistake that gives these three numbers, or stops at None."""
+    def function(n):
+        value = dict(zip((3, 4, 9), values, strict=True))[n]
+        return _stops(n) if value is None else value
+
+    return function
+
+
+NAN = float("nan")
+TWINS = {  # known mistakes by name; right are 6, 8 and 18
+    "a": (7, 9, 19), "b": (7, 11, 24), "c": (9, 13, 33), "d": (6, 8, 33),
+}
+TELLS = {  # known mistakes besides, the answer, what is said and what is not
+    "two, and it stops": ({}, (7, None, None), ["Either: This is a.", "Or: This is b."], ["c", "d"]),
+    "two, and then another number": ({}, (7, 100, None), ["Either: This is a.", "Or: This is b."], ["c", "d"]),
+    "told in the second case": ({}, (7, 11, None), ["        This is b."], ["a", "c", "d"]),
+    "told by what is right": ({}, (6, 8, 33), ["        This is d."], ["a", "b", "c"]),
+    "too many": ({"e": (7, 12, 25), "f": (7, 13, 26)}, (7, None, None), [], ["a", "b", "e", "f"]),
+    "three": ({"e": (7, 12, 25)}, (7, None, None), ["Either: This is a.", "Or: This is b.", "Or: This is e."], ["c"]),
+    "nan alone": ({"n": (NAN,) * 3}, (NAN,) * 3, ["        Nothing but nan came, which has many causes."], []),
+    "nan alone, two know it": ({"n": (NAN,) * 3, "m": (NAN,) * 3}, (NAN,) * 3, [], ["n", "m"]),
+    "nan that others speak against": ({"n": (NAN,) * 3}, (NAN, 100, NAN), [], ["n"]),
+    "nan where others are right": ({"n": (6, NAN, 18)}, (6, NAN, 18), ["        This is n."], ["Nothing but"]),
+    "nan where a number is known": ({"n": (NAN, 11.5, 19)}, (NAN, 11.5, 19), ["        This is n."], ["Nothing but"]),
+    "nan that is right elsewhere": ({"n": (NAN,) * 3}, (6, NAN, 18), [], ["n"]),
+}
+
+
+def twins(more=()):
+    mutants = tuple(Mutant(name, _known(*values), f"This is {name}.", "9.1", ("nine",))
+                    for name, values in (TWINS | dict(more)).items())
+    return replace(WHOLE, mutants=mutants)
+
+
+def told(name):
+    more, answer, said, unsaid = TELLS[name]
+    text = repr(Report(WHOLE, examine(twins(more), _known(*answer),
+                                      lambda case: (np.array(2 * make_inputs(WHOLE, case)["n"]),))))
+    return all(words in text for words in said) and not any(
+        (f"This is {words}." if len(words) == 1 else words) in text for words in unsaid), text
+
+
+@pytest.mark.parametrize("name", TELLS)
+def test_a_mistake_is_named_where_something_tells_it_from_others(name):
+    right, text = told(name)
+    assert right, text
+
+
+def first_of(known):
+    return known and known._replace(mutants=known.mutants[:1], sure=len(known.mutants) == 1 and known.sure)
+
+
+def _first_alone(*given):
+    return [first_of(known) for known in recognise(*given)]
+
+
+def _flatly(*given):
+    return [known and known._replace(nan=False) for known in recognise(*given)]
+
+
+RECOGNISERS = {  # a wrong one, by what it does, and the answers that tell
+    "names the first of several": ("recognise", _first_alone, {"two, and it stops", "two, and then another number",
+                                                               "three"}),
+    "says nan flatly": ("recognise", _flatly, {"nan alone"}),
+    "takes nan for numbers": ("nothing_but_nan", lambda *given: False, {
+        "nan alone", "nan alone, two know it", "nan that others speak against", "nan that is right elsewhere"}),
+    "names any number": ("MANY", 9, {"too many"}),
+}
+
+
+@pytest.mark.parametrize("name", RECOGNISERS)
+def test_a_recogniser_that_guesses_is_found_out(name, monkeypatch):
+    what, wrong, tell = RECOGNISERS[name]
+    for module in (recognise_module, examine_module) if what != "recognise" else (examine_module,):
+        monkeypatch.setattr(module, what, wrong, raising=False)
+    assert {case for case in TELLS if not told(case)[0]} == tell
+
+
+def alone(question, waits=("three",)):
+    three, four, nine = question.cases
+    question = replace(question, cases=(three, replace(four, needs=waits), replace(nine, needs=waits)))
+    expected = {case.name: (np.array(2 * make_inputs(WHOLE, case)["n"]),) for case in WHOLE.cases}
+    theirs = {m.name: {c.name: Result("ok", (np.array(m.function(**make_inputs(WHOLE, c))),)) for c in WHOLE.cases}
+              for m in question.mutants}
+    caught = {name: {c for c, result in row.items() if result.arrays[0] != expected[c][0]}
+              for name, row in theirs.items()}
+    return list(selfcheck_module._alone(question, theirs, caught, lambda case: expected[case.name]))
+
+
+def test_mistakes_that_the_first_case_confuses_are_found(monkeypatch):
+    assert alone(twins()) == []
+    crowd = [f"mutant '{name}' is called nothing where the case 'three' speaks alone" for name in "abef"]
+    assert sorted(alone(twins(TELLS["too many"][0]))) == crowd
+    assert alone(twins(TELLS["too many"][0]), waits=()) == []  # the other cases are run, and tell
+    assert alone(twins({"n": (NAN,) * 3, "m": (NAN, 9, 9)})) == []  # of nan nothing need be said
+    monkeypatch.setattr(selfcheck_module, "recognise", _first_alone)
+    assert alone(twins()) == ["mutant 'b' is called 'a' where the case 'three' speaks alone"]
 
 
 @pytest.mark.parametrize(("mine", "known", "said"), [

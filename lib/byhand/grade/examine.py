@@ -9,7 +9,7 @@ import numpy as np
 from .judge import Verdict, finish, judge
 from .limits import Heard
 from .model import DISPLAY, Case, Mutant, Question, make_inputs
-from .recognise import one_off, recognise
+from .recognise import nothing_but_nan, one_off, recognise
 from .run import run
 from .two import in_part, put_together, two_mistakes
 
@@ -22,6 +22,8 @@ class Outcome:
     given: str = ""  # shapes of the inputs
     sure: bool = True  # False if that mistake would also show in a case that this answer passes, or in another way
     second: Mutant | None = None  # where the answer is what two known mistakes give together
+    others: tuple[Mutant, ...] = ()  # known mistakes that would give the same, where no case tells which one it is
+    nan: bool = False  # nothing but nan tells it
     part: str | None = None  # the output in which the mistake shows, where others say nothing of it; "" for one of two
     besides: str = ""  # how that output differs from what the mistake alone gives
 
@@ -30,6 +32,10 @@ class Outcome:
         """What is said before the message."""
         if self.part is not None:
             return f"In {self.part} it looks like this: " if self.part else "One of two mistakes: "
+        if self.nan:
+            return "Nothing but nan came, which has many causes. It comes from this mistake, too: "
+        if self.others:
+            return "Several known mistakes give this. Either: "
         if self.second:
             return f"{'T' if self.sure else 'In this case t'}wo mistakes together give these numbers. "
         return "" if self.sure else "In this case it looks like this: "
@@ -141,22 +147,28 @@ def _known_mistakes(question, results, expected, seen):
         theirs.append([seen[m.name, case.name] for case in cases])
     right = list(map(expected, cases))
     given = question, cases, mine, theirs, verdicts, right
-    found = {c: {"mutant": hit[0], "sure": hit[1]} for c, hit in enumerate(recognise(*given)) if hit}
+    found = {c: {"mutant": hit.mutants[0], "others": hit.mutants[1:], "sure": hit.sure, "nan": hit.nan}
+             for c, hit in enumerate(recognise(*given)) if hit}
     settled = _settled(found, verdicts)
     if not settled and (said := one_off(question, cases, mine, verdicts, right)):
         return {case.name: {"verdict": replace(v, remark=said)}
                 for case, v in zip(cases, verdicts, strict=True) if not v.ok}
-    if not settled:
+    wrong = [c for c, v in enumerate(verdicts) if not v.ok]
+    empty = {c for c in wrong if nothing_but_nan(question, cases[c], mine[c])}
+    if not settled and set(wrong) - empty:  # two mistakes are not told by nan alone
         for c, (some, sure) in put_together(*given, inputs).items():
             found[c] = ({"mutant": some[0], "second": some[1]} if len(some) > 1 else
                         {"mutant": some[0]} | ({} if sure else {"part": ""})) | {"sure": sure}
     for search in (two_mistakes, in_part):
         if any(verdict.kind == "wrong" and c not in found for c, verdict in enumerate(verdicts)):
-            found = search(*given) | found
+            found = {c: known for c, known in search(*given).items() if c not in empty} | found
     found = {c: known for c, known in found.items()
              if not verdicts[c].swapped or not known.keys() & {"second", "part"}}
-    return {cases[c].name: known | {k: question.mutants[known[k]] for k in ("mutant", "second") if k in known}
-            for c, known in found.items()}
+    return {
+        cases[c].name: known | {k: question.mutants[known[k]] for k in ("mutant", "second") if k in known}
+        | {"others": tuple(question.mutants[m] for m in known.get("others", ()))}
+        for c, known in found.items()
+    }
 
 
 def _settled(found, verdicts):
@@ -212,12 +224,13 @@ def _lines(report):
         lines.append(Line(f"{o.case.name:<{width}}  {about}".rstrip(), 2, "ok" if o.verdict.ok else "FAIL"))
         text = {"not attempted": "returned None"}.get(o.verdict.kind, o.verdict.text)
         lines += [Line(line) for line in text.splitlines()]
-        if (o.mutant, o.second) in told:
-            mistakes = "two mistakes" if o.second else "mistake"
-            lines.append(Line(f"The same {mistakes} as in '{told[o.mutant, o.second]}'."))
+        which = o.mutant, o.second, o.others
+        if which in told:
+            mistakes = "two mistakes" if o.second else "possible mistakes" if o.others else "mistake"
+            lines.append(Line(f"The same {mistakes} as in '{told[which]}'."))
         elif o.mutant:
-            told[o.mutant, o.second] = o.case.name
-            for ahead, mutant in ((o.ahead, o.mutant), ("", o.second)):
+            told[which] = o.case.name
+            for ahead, mutant in ((o.ahead, o.mutant), ("", o.second), *(("Or: ", other) for other in o.others)):
                 lines += [Line(f"{ahead}{mutant.message}", section=mutant.section)] if mutant else []
             if o.besides:
                 lines.append(Line(f"Compared with what this mistake alone gives: {o.besides}"))

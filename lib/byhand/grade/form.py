@@ -201,8 +201,9 @@ def _digits(a, b):
 def _few_digits(a, b):
     largest, error = float(_abs(b).max(initial=0.0)), float(_abs(a - b).max())
     if a.size > 2 and largest and 0 < error < 1e-3 * largest:
-        return (f"The largest error is only {error / largest:.1g} of the largest number: something small is left out "
-                "or added, or has too few digits, as float16 has.")
+        if (a == a.astype(np.float16)).all() and (b != b.astype(np.float16)).any() and (a != a.round()).any():
+            return "The numbers have the precision of float16: somewhere on the way float64 was lost."
+        return f"The largest error is only {error / largest:.1g} of the largest number: nearly right, but not equal."
     return ""
 
 

@@ -1,6 +1,7 @@
 """Which known mistake gives the same wrong answer.  Like the judge, it sees arrays alone."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from .run import Result
 _abs, _isfinite, _isnan, _Float = np.abs, np.isfinite, np.isnan, np.float64  # bound now, as in the judge
 SEEN = ("ok", "structure")  # kinds of results that can be compared
 FAR = 10  # times: what is well over a tolerance, or much further
+MANY = 3  # as many known mistakes that give the same are named side by side; of more, none
 
 
 def same(question, case, mine, other):
@@ -93,11 +95,28 @@ def _differs(question, case, mine, known, right, wrong):
                for i in _looked(question, case) if i in wrong or i in fine)
 
 
+def nothing_but_nan(question, case, mine):
+    """Is nan all that came?  Then it says next to nothing about where it came from."""
+    looked = [mine.arrays[i] for i in _looked(question, case)] if mine.kind == "ok" else []
+    return bool(looked) and all(not isinstance(a, str) and a.dtype.kind in "fc" and a.size > 0 and _isnan(a).all()
+                                for a in looked)
+
+
+class Known(NamedTuple):
+    """What is known of a wrong case."""
+
+    mutants: tuple  # the place of the mistake that gives it; of several, if nothing tells them apart
+    sure: bool = True  # it is one, and no other case speaks against it
+    nan: bool = False  # it is told by nan alone, in this and every other case
+
+
 def recognise(question, cases, results, mutant_results, verdicts, expected):
-    """For each case that failed, (mutant, sure): the mutant that gives the same wrong answer there; of several, one
+    """For each case that failed, Known or None: the mutant that gives the same wrong answer there; of several, one
     that is not wrong where the answer is right, then the one that agrees with the answer in most cases, and then the
-    one that says least beyond that: elsewhere it is right rather than wrong in another way.  Sure if it is of the
-    first kind, and no other case speaks against it.  `mutant_results[m][c]` are the results of mutant m."""
+    one that says least beyond that: elsewhere it is right rather than wrong in another way.  Those that are left with
+    different messages are named side by side, up to MANY.  Sure if it is of the first kind, and no other case speaks
+    against it; where nothing but nan came, only such a one is named.  `mutant_results[m][c]` are the results of
+    mutant m."""
     failed = [c for c, verdict in enumerate(verdicts) if not verdict.ok]
     right = [Result("ok", tuple(arrays)) for arrays in expected]
     agrees = []  # of a mutant that explains no case, nothing more is asked
@@ -106,10 +125,12 @@ def recognise(question, cases, results, mutant_results, verdicts, expected):
         rest = (c for c in range(len(cases)) if c not in there) if any(there.values()) else ()
         agrees.append(there | {c: same(question, cases[c], results[c], row[c]) for c in rest})
     fits = [all(agree for c, agree in row.items() if verdicts[c].ok) for row in agrees]
+    empty = {c for c in failed if nothing_but_nan(question, cases[c], results[c])}
 
     def beyond(m):
         row = mutant_results[m]
-        return sum(not agrees[m][c] and not same(question, cases[c], row[c], right[c]) for c in failed)
+        return sum(not agrees[m][c] and not same(question, cases[c], row[c], right[c])
+                   for c in failed if results[c].kind in SEEN)
 
     def against(m):
         """Does another case that failed speak against it?  An answer that stops there does not."""
@@ -119,14 +140,29 @@ def recognise(question, cases, results, mutant_results, verdicts, expected):
         return any(_differs(question, cases[c], results[c], row[c], expected[c], wrong)
                    for c in failed if not agrees[m][c] and results[c].kind in SEEN)
 
-    known = []
-    for c, verdict in enumerate(verdicts):
-        candidates = [m for m, row in enumerate(agrees) if not verdict.ok and row[c]]
-        first = [(fits[m], sum(agrees[m].values())) for m in candidates]
-        candidates = [m for m, key in zip(candidates, first, strict=True) if key == max(first)]
-        best = max(candidates, key=lambda m: -beyond(m)) if candidates[1:] else next(iter(candidates), None)
-        known.append(None if best is None else (best, fits[best] and not against(best)))
-    return known
+    def said(some):
+        """Those among some mistakes that say different things."""
+        messages = {}
+        for m in some:
+            messages.setdefault((question.mutants[m].message, question.mutants[m].section), m)
+        return tuple(messages.values())
+
+    def known(c):
+        candidates = [m for m, row in enumerate(agrees) if row[c]]
+        for key in (lambda m: (fits[m], sum(agrees[m].values())), lambda m: -beyond(m)):
+            keys = list(map(key, candidates)) if candidates[1:] else []
+            candidates = [m for m, k in zip(candidates, keys, strict=True) if k == max(keys)] if keys else candidates
+        candidates = said(candidates)
+        if not 0 < len(candidates) <= MANY:
+            return None
+        sure = len(candidates) == 1 and fits[candidates[0]] and not against(candidates[0])
+        if c not in empty:
+            return Known(candidates, sure)
+        told = any(agrees[m][k] and k not in empty for m in candidates for k in range(len(cases)))
+        alike = all(set(mutant_results[m][c].events) == set(results[c].events) for m in candidates)
+        return Known(candidates, sure and told, not told) if sure and (told or alike) else None
+
+    return [None if verdict.ok else known(c) for c, verdict in enumerate(verdicts)]
 
 
 def one_off(question, cases, results, verdicts, expected):

@@ -7,8 +7,9 @@ import numpy as np
 
 from .examine import Report, examine, score
 from .idle import idlers
-from .judge import finish, judge
+from .judge import Verdict, finish, judge
 from .model import DISPLAY, FORBIDDEN, KINDS, NUMPY_ONLY, STORY, TORCH_ONLY, make_inputs
+from .recognise import SEEN, nothing_but_nan, recognise
 from .run import copied, run
 from .sets import expected_arrays, questions_of, references_of
 
@@ -218,6 +219,30 @@ def _separation(question, reference, stored, key):
         heard = [o.mutant.name for o in outcomes if o.mutant]
         if set(heard) != {mutant.name}:
             yield f"mutant '{mutant.name}' triggers the messages {heard or 'of none'}{at}"
+    yield from _alone(question, theirs, caught, expected) if key == DISPLAY else ()
     for case in question.cases:
         if not any(case.name in names for names in caught.values()):
             yield f"case '{case.name}' kills no mutant{at}"
+
+
+def _alone(question, theirs, caught, expected):
+    """Whoever makes a mistake is called by its name, or it is among those named, where one wrong case is all that
+    speaks: the first that fails, if all others that would fail wait for it.  Of the others, and of nothing but nan,
+    nothing may be said, but no other name."""
+    said = [(mutant.message, mutant.section) for mutant in question.mutants]
+    for m, mutant in enumerate(question.mutants):
+        failed = [case for case in question.public if case.name in caught[mutant.name]]
+        stopped = {case.name for case in failed[:1]}
+        for case in question.public:
+            stopped |= {case.name} if stopped & {*case.needs, case.guards} else set()
+        for case in failed if all(theirs[mutant.name][case.name].kind in SEEN for case in failed) else ():
+            cases = [case, *(c for c in question.public if c not in failed)]
+            rows = [[theirs[other.name][c.name] for c in cases] for other in question.mutants]
+            verdicts = [Verdict("wrong"), *[Verdict("ok")] * (len(cases) - 1)]
+            known = recognise(question, cases, rows[m], rows, verdicts, list(map(expected, cases)))[0]
+            named = known.mutants if known else ()
+            must = case is failed[0] and stopped >= {c.name for c in failed}
+            must = must and not nothing_but_nan(question, case, rows[m][0])
+            if said[m] not in [said[k] for k in named] and (named or must):
+                names = ", ".join(f"'{question.mutants[k].name}'" for k in named) or "nothing"
+                yield f"mutant '{mutant.name}' is called {names} where the case '{case.name}' speaks alone"

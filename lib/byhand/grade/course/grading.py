@@ -108,7 +108,7 @@ def _graded(question, written, banned, answer, key, set_id, modules=None) -> Gra
                        runner=lambda case: results.get(case.name) or Result("error", text=notes[case.hidden]))
     outcomes = tuple(discreet(o, written, o.case.name in results) if o.case.hidden else o for o in outcomes)
     report = Report(question, outcomes)
-    mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m)
+    mistakes = dict.fromkeys(m.name for o in outcomes for m in (o.mutant, o.second) if m and not (o.others or o.nan))
     status = "graded" if report.attempted else "not attempted"
     pictures = picture.taken(question, outcomes, results, expected, key) if report.attempted else ()
     first, *rest = repr(report).splitlines()

@@ -187,6 +187,14 @@ LEAKS = (
         ("next token", "attention", "batch"),
     ),
     Mutant(
+        "length of the change",
+        _replaced(how=lambda D: np.sqrt((D * D).sum())),
+        "This is the length of all changes together, the root of the sum of their squares: the largest single one is "
+        "asked for.",
+        "8.9",
+        ("next token", "attention", "batch"),
+    ),
+    Mutant(
         "yes or no",
         _replaced(how=lambda D: np.abs(D).max() > 1e-8),
         "This says whether a row moves: how far is asked for, as a number.",
@@ -448,6 +456,20 @@ FORCINGS = (
         ("inputs", "batch", "one word"),
     ),
     Mutant(
+        "mask upside down",
+        _forcing(mask=lambda M: ~M),
+        "The mask is upside down: True means that a row may attend, and here True marks what comes later.",
+        "8.2",
+        ("mask", "batch", "one word"),
+    ),
+    Mutant(
+        "mask transposed",
+        _forcing(mask=lambda M: M.T),
+        "Rows and columns of the mask are exchanged: row i is the word that asks, and it may see columns up to i.",
+        "8.2",
+        ("mask", "batch"),
+    ),
+    Mutant(
         "diagonal hidden",
         _forcing(k=-1),
         "The diagonal is hidden: the inputs are shifted already, so row i may see its own place. Row 0 would be empty.",
@@ -566,6 +588,14 @@ JACOBIANS = (
         ("before", "nothing hidden"),
     ),
     Mutant(
+        "its own share twice",
+        _jacobians(after=lambda a, p, mask: mask[:, None] * (np.diag(p) - (p * p)[:, None])),
+        "In `after` each row has the square of its own weight in all places: weight j falls with the share of the "
+        "score that rises, so it is p[j] times p[l].",
+        "8.4",
+        ("after", "nothing hidden"),
+    ),
+    Mutant(
         "zeroed afterwards",
         _jacobians(before=lambda a, p, mask: (np.diag(p) - np.outer(p, p)) * np.outer(mask, mask)),
         "`before` is the unmasked Jacobian with rows and columns struck out: the masked softmax has other weights.",
@@ -676,6 +706,14 @@ MEANS = (
         "dL is the gradient of the mean over all real tokens: here a token of a short sentence has a larger share.",
         "8.8",
         ("gradient", "holes", "empty sentence"),
+    ),
+    Mutant(
+        "empty sentences counted in the loss",
+        _means(loss=lambda L, real: float((real * L / np.maximum(real.sum(axis=1, keepdims=True), 1)).sum() / len(L))),
+        "In the loss, sentences without a real token are counted as if their loss were 0; the gradient leaves them "
+        "out, as it should be.",
+        "8.8",
+        ("empty sentence",),
     ),
     Mutant(
         "empty sentences counted",

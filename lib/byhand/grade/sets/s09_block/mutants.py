@@ -694,7 +694,7 @@ def _feed(X, p):
 def _feed_back(dF, cache, p, X_raw, gate=True, raw=False, bias_gate=True, hidden=True):
     X, U = cache
     dH = dF @ p["W_2"].T
-    dU = dH * (U > 0) if gate else dH
+    dU = dH * (U > 0 if gate != "H" else np.maximum(U, 0)) if gate else dH
     H = np.maximum(U, 0) if hidden else U
     return dU @ p["W_1"].T, {"W_1": (X_raw if raw else X).T @ dU, "b_1": (dU if bias_gate else dH).sum(0),
                              "W_2": H.T @ dF, "b_2": dF.sum(0)}
@@ -961,6 +961,13 @@ BLOCK = (
         "db_1 is the sum of dH: b_1 stands before the gate, so it is the sum of dU.",
         "9.8",
         FEED,
+    ),
+    Mutant(
+        "H for the gate",
+        _block(feedback_gate="H"),
+        "On the way back dH is multiplied by H: the slope of ReLU is 1 where U > 0, and not U.",
+        "9.8",
+        (*BACK, *FEED),
     ),
     Mutant(
         "W_2 reads before the gate",
@@ -1276,7 +1283,8 @@ LEDGER = (
     Mutant(
         "norms have gains alone",
         _ledger(norms=1),
-        "Half of the norms' parameters are missing: two norms, each with a gain and a shift of width d.",
+        "Half of the norms' parameters are missing, one of two norms or all shifts: two norms, each with a gain and a "
+        "shift of width d.",
         "9.9",
         ("parameters", "gated", "neither"),
     ),
@@ -1738,6 +1746,13 @@ STAYERS = (
         "With γ_1 = 0 the values read β_1, which is not 0, and dV arrives: W_v learns.",
         "9.8",
         ("gamma_1",),
+    ),
+    Mutant(
+        "nobody stays",
+        lambda zero: [],
+        "No name came back: a parameter at 0 keeps others from learning, those whose gradient is a product with it.",
+        "9.8",
+        ("W_2", "W_v", "W_q", "gamma_1"),
     ),
     Mutant(
         "keys without queries learn",

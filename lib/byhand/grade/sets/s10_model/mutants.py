@@ -302,11 +302,12 @@ MEMORY = (
 # 10.3
 
 
-def _reach(step=lambda mask: mask | np.eye(len(mask), dtype=bool), order=1, join=None):
+def _reach(itself=True, order=1, join=None):
     def function(masks):
         seen = np.eye(masks.shape[-1], dtype=bool)
+        masks = masks | seen if itself else masks
         for mask in masks[::order]:
-            seen = step(mask).astype(int) @ seen.astype(int) > 0
+            seen = mask.astype(int) @ seen.astype(int) > 0
         return join(masks) if join else seen
 
     return function
@@ -332,7 +333,7 @@ REACH = (
     ),
     Mutant(
         "one layer of all",
-        _reach(join=lambda masks: masks.any(axis=0) | np.eye(masks.shape[-1], dtype=bool)),
+        _reach(join=lambda masks: masks.any(axis=0)),
         "A pair counts as soon as one block has it open: what row k has heard in a lower block, it hands on in a "
         "higher one, so pairs of different blocks join to chains.",
         "10.5",
@@ -340,14 +341,14 @@ REACH = (
     ),
     Mutant(
         "open in every block",
-        _reach(join=lambda masks: masks.all(axis=0) | np.eye(masks.shape[-1], dtype=bool)),
+        _reach(join=lambda masks: masks.all(axis=0)),
         "A pair counts only if every block has it open: one block is enough, and a chain through other rows is too.",
         "10.5",
         REACHED,
     ),
     Mutant(
         "residual forgotten",
-        _reach(step=lambda mask: mask),
+        _reach(itself=False),
         "The residual path is forgotten: in every block a row also keeps what it is, whatever the mask says.",
         "10.1",
         ("no row sees itself",),
@@ -376,7 +377,7 @@ REACH = (
     ),
     Mutant(
         "the last block alone",
-        _reach(join=lambda masks: masks[-1] | np.eye(masks.shape[-1], dtype=bool)),
+        _reach(join=lambda masks: masks[-1]),
         "Only the last block's mask is used: the rows that it reads have heard from others in the blocks below.",
         "10.5",
         REACHED,
@@ -386,6 +387,14 @@ REACH = (
         lambda masks: _reach()(np.stack([masks[0]] * len(masks))),
         "The first block's mask is used for all blocks: each has its own.",
         "10.1",
+        MIXED,
+    ),
+    Mutant(
+        "one mask of all, in every block",
+        _reach(join=lambda masks: np.linalg.matrix_power(masks.any(axis=0).astype(int), len(masks)) > 0),
+        "Every block is given the pairs of all blocks together: a pair is open in its own block alone, and its chain "
+        "goes through the others in their order.",
+        "10.5",
         MIXED,
     ),
     Mutant(

@@ -81,6 +81,13 @@ LOSSES = (
         ("padding", "weights", "more padding"),
     ),
     Mutant(
+        "divided by the number of tokens",
+        _loss(share_of=lambda counted, weights: counted * weights / counted.sum()),
+        "The sum is divided by the number of tokens that count: a weighted mean is divided by their total weight.",
+        "11.2",
+        ("weights", "more padding"),
+    ),
+    Mutant(
         "weights forgotten",
         _loss(share_of=lambda counted, weights: counted / counted.sum()),
         "All tokens have the same share: each has a weight, and the shares are weights over their sum.",
@@ -98,6 +105,14 @@ LOSSES = (
         "smoothed over the others",
         _loss(q_of=lambda hot, eps, V: np.where(hot, 1 - eps, eps / (V - 1))),
         "eps is spread over the other V − 1 words: here every word gets eps/V, the right one too.",
+        "11.2",
+        ("smoothing", "more padding"),
+    ),
+    Mutant(
+        "V − 1 and every word",
+        _loss(q_of=lambda hot, eps, V: (1 - eps) * hot + eps / (V - 1)),
+        "Every word gets eps / (V − 1), the right one too: these shares add up to more than 1. Among all V words each "
+        "gets eps/V.",
         "11.2",
         ("smoothing", "more padding"),
     ),
@@ -129,6 +144,13 @@ LOSSES = (
         "The gradient points the other way: it is what the model said minus what came, p − q.",
         "11.1",
         ("gradient", "smoothing", "padding", "weights", "more padding"),
+    ),
+    Mutant(
+        "gradient divided twice",
+        _loss(dlogits_of=lambda P, Q, share, counted, weights: share[:, None] * (P - Q) / len(share)),
+        "The gradient is divided by the number of tokens once more: the division is in each token's share already.",
+        "11.2",
+        ("gradient", "smoothing", "padding", "large logits", "weights", "more padding"),
     ),
     Mutant(
         "gradient of a sum",
@@ -372,17 +394,19 @@ def _run(root=None, weight=None, correct=lambda b1, b2, t: (1 - b1**t, 1 - b2**t
     def function(theta, gradients, lr, beta1, beta2, eps, decay):
         m = v = np.zeros_like(theta)
         for t, g in enumerate(gradients, start=1):
-            if pull == "L2":
+            if pull in ("L2", "twice"):
                 g = g + decay * theta
             m = beta1 * m + share(beta1) * g
             v = beta2 * v + (weight(beta1, beta2) if weight else 1 - beta2) * (seen(m) if seen is _of_m else seen(g))
-            c1, c2 = correct(beta1, beta2, t)
+            c1, c2 = correct(beta1, beta2, t) if correct else ((1 - beta1**t) / math.sqrt(1 - beta2**t), 1.0)
             if order == "hats carried on":
                 m, v, c1, c2 = m / c1, v / c2, 1.0, 1.0
             pulled = decay * theta if pull == "in the ratio" else 0.0
             step = back * lr * (m / c1 + pulled) / (root(v / c2, eps) if root else np.sqrt(v / c2) + eps)
-            if pull == "decoupled":
+            if pull in ("decoupled", "twice"):
                 step = step + lr * decay * theta
+            elif pull == "lr²":
+                step = step + lr * lr * decay * theta
             elif pull == "without the rate":
                 step = step + decay * theta
             elif pull == "away":
@@ -456,6 +480,42 @@ RUNS = (
         "The step is counted one ahead: at the first step t is 1, and the first step has length lr.",
         "11.4",
         ("one step", "ten steps", "a hundred steps", "small gradients", "with decay", "gaps"),
+    ),
+    Mutant(
+        "β₁ corrects v",
+        _run(correct=lambda b1, b2, t: (1 - b1**t, 1 - b1**t)),
+        "v is divided by 1 − β₁ᵗ: each average has the correction of its own β, and that of v is 1 − β₂ᵗ.",
+        "11.4",
+        ("one step", "ten steps", "a hundred steps", "small gradients", "with decay", "gaps"),
+    ),
+    Mutant(
+        "eps beside v as it is",
+        _run(root=lambda v, eps: np.sqrt(v) + eps, correct=None),
+        "eps is added to the root of v before v is corrected, so it counts for more in the first steps: it stands "
+        "beside the root of the corrected v.",
+        "11.5",
+        ("one step", "ten steps", "small gradients"),
+    ),
+    Mutant(
+        "no eps",
+        _run(root=lambda v, eps: np.where(v > 0, np.sqrt(v), 1.0)),
+        "eps is left out of the denominator: it is small, and beside small gradients it is not.",
+        "11.5",
+        ("ten steps", "small gradients"),
+    ),
+    Mutant(
+        "decay twice",
+        _run(pull="twice"),
+        "The decay is there twice: in the gradient, as in Adam with L2, and beside the step, where AdamW has it.",
+        "11.5",
+        ("with decay", "gaps"),
+    ),
+    Mutant(
+        "rate twice in the decay",
+        _run(pull="lr²"),
+        "The decay is multiplied by the rate twice: a step takes lr · decay · theta away.",
+        "11.5",
+        ("with decay", "gaps"),
     ),
     Mutant(
         "L2 for decay",
@@ -923,6 +983,21 @@ RATES = (
         ("warming up", "the sum"),
     ),
     Mutant(
+        "warm-up one step ahead",
+        _trapezoid(up=lambda t, w: (t + 1) / w),
+        "The warm-up is one step ahead, as if the first step were number 0: here the first is step 1, with the rate "
+        "peak / warmup.",
+        "11.7",
+        ("warming up",),
+    ),
+    Mutant(
+        "warm-up over one step more",
+        _trapezoid(up=lambda t, w: t / (w + 1)),
+        "The warm-up is divided by warmup + 1: step warmup has the peak already.",
+        "11.7",
+        ("warming up",),
+    ),
+    Mutant(
         "warm-up counted whole",
         _trapezoid(lambda peak, w, T, D: 2 * (D / peak) - T),
         "The warm-up is counted as if it had the peak all along: on average its steps have half of it.",
@@ -1068,6 +1143,13 @@ STARTS = (
         ("deviation", "loss", "largest sigma", "another width"),
     ),
     Mutant(
+        "two forgotten at the end",
+        _first(lambda V, d, sigma, most, s: (s, math.log(V) + s**2 / 2, math.sqrt(most / d))),
+        "The half is lost on the way back: the excess is d σ²/2, so σ² is twice what is allowed, over d.",
+        "11.1",
+        ("largest sigma", "another width"),
+    ),
+    Mutant(
         "always ln V",
         _first(lambda V, d, sigma, most, s: (s, math.log(V), math.sqrt(2 * most / d))),
         "ln V is the loss of logits that are all alike: logits that scatter are wrong with confidence, and that costs.",
@@ -1171,6 +1253,12 @@ def _step(share_of=None, clip="global", decayed="W", rate=True, pull="before", a
             dW, db = (g * min(1.0, limit / math.sqrt((g * g).sum())) for g in (dW, db))
         elif clip == "entries":
             dW, db = np.clip(dW, -limit, limit), np.clip(db, -limit, limit)
+        elif clip == "max":
+            dW, db = (g * max(1.0, limit / norm) for g in (dW, db))
+        elif clip == "1e-6":
+            dW, db = (g * min(1.0, limit / (norm + 1e-6)) for g in (dW, db))
+        elif clip == "W":
+            dW = dW * min(1.0, limit / norm)
         elif clip == "always":
             dW, db = dW * limit / norm, db * limit / norm
         if after:
@@ -1285,7 +1373,30 @@ STEPS = (
     Mutant(
         "norm of W alone",
         _step(norm_of="W"),
-        "The norm is that of dW alone: db belongs to the same gradient, so one norm over both.",
+        "The norm is that of dW alone, or the larger of two: db belongs to the same gradient, so one norm over both.",
+        "11.7",
+        EVERY,
+    ),
+    Mutant(
+        "bias not clipped",
+        _step(clip="W"),
+        "db is not clipped: both gradients are shortened by the same factor, so that the direction stays.",
+        "11.7",
+        ("clipped",),
+    ),
+    Mutant(
+        "a millionth added",
+        _step(clip="1e-6"),
+        "A millionth is added to the norm, as some libraries do: here the factor is limit / norm and no more, where "
+        "the norm is above the limit.",
+        "11.7",
+        ("clipped",),
+    ),
+    Mutant(
+        "lengthened, and never clipped",
+        _step(clip="max"),
+        "The larger of 1 and limit / norm is taken, which lengthens a short gradient and leaves a long one: it is the "
+        "smaller of the two.",
         "11.7",
         EVERY,
     ),

@@ -470,7 +470,8 @@ def near(kinds, size=40, V=50, seed_words=6):
                 i, j = sorted(rng.permutation(len(s))[:2].tolist())
                 word, other = (V + int(rng.integers(V)) for _ in range(2))
                 test.append({
-                    "equal": s, "replaced": [*s[:i], word, *s[i + 1 :]], "added": [*s[:i], word, *s[i:]],
+                    "equal": s, "replaced": [*s[:i], word, *s[i + 1 :]], "last replaced": [*s[:-1], word],
+                    "added": [*s[:i], word, *s[i:]],
                     "left out": s[:i] + s[i + 1 :], "at the end": [*s, word], "first left out": s[1:],
                     "two replaced": [*s[:i], word, *s[i + 1 : j], other, *s[j + 1 :]],
                     "moved": [*s[1:], word],  # one left out in front, one added behind

@@ -1453,6 +1453,10 @@ BLEUS = (
     Mutant("quotient turned round", _bleu(brevity=lambda c, r: min(1.0, math.exp(1 - c / r))),
            "The quotient in the brevity is turned round: exp(1 − r / c), which is below one when c, the length of the "
            "hypotheses, is the smaller.", "13.5", CORPORA),
+    Mutant("quotient turned round, above one", _bleu(brevity=lambda c, r: 1.0 if c >= r else math.exp(1 - c / r)),
+           "The quotient in the brevity is turned round, so that a short text is paid for: it is exp(1 − r / c), which "
+           "is below one when c, the length of the hypotheses, is the smaller.", "13.5",
+           ("one reference", "several references", "several sentences")),
     Mutant("penalty for length", _bleu(brevity=lambda c, r: math.exp(1 - r / c) if c > r else 1.0),
            "The penalty falls on the long texts: it is for those that are shorter than their references.", "13.5",
            CORPORA),
