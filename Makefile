@@ -21,6 +21,7 @@ SOURCES := _config.yml _toc.yml $(shell find book _ext lib -type f ! -path '*/__
   ! -path '*/.*' ! -path '*.egg-info/*' ! -path 'book/_autosummary/*')
 LIVE = tests/test_live_browser.py
 FIREFOX = $(LIVE) tests/test_kept.py tests/test_equations.py
+EACH = -n $(JOBS) --dist worksteal
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout 300 -n $(JOBS) --dist loadfile
 
 ifneq ($(filter try,$(MAKECMDGOALS)),)
@@ -48,9 +49,9 @@ live: $(BUILT)  ## then let the cells of the book run in its reader's browser: f
 
 livetest: $(BUILT)  ## after make live: its tests, and a few again in Firefox, where there is one
 	@test -f _build/html/_static/live/page.js || { echo "The cells of this book do not run yet: make live"; exit 1; }
-	$(BIN)/python -m pytest $(LIVE)
+	$(BIN)/python -m pytest $(LIVE) $(EACH)
 	@command -v firefox-esr >/dev/null || command -v firefox >/dev/null || { echo "Firefox is not here."; exit 0; }; \
-	  BOOK_BROWSER=firefox $(BIN)/python -m pytest $(FIREFOX) -m firefox --durations=5
+	  BOOK_BROWSER=firefox $(BIN)/python -m pytest $(FIREFOX) -m firefox $(EACH) --durations=5
 
 test: lint $(BUILT)  ## every proof: lint, tests, all notebooks re-run and compared, the built pages in a browser
 	$(BIN)/python -m pytest tests book $(NBVAL) --durations=10

@@ -217,7 +217,16 @@ def what_is_noted_is_read_again(shares, folder):
         ("tests/test_b.py", 70), ("tests/test_proofs.py of norm", 21), ("book/07_x.ipynb", 9)]
 
 
-@pytest.mark.parametrize("check", [the_longest_comes_first, what_is_noted_is_read_again], ids=lambda c: c.__name__)
+def a_file_is_run_as_a_whole_unless_it_is_asked(shares, folder):
+    shares.Together = lambda *given: "a file as a whole"
+    for dist, expected in (("loadfile", "a file as a whole"), ("load", "a file as a whole"), ("worksteal", None)):
+        config = SimpleNamespace(option=SimpleNamespace(dist=dist))
+        assert shares.pytest_xdist_make_scheduler(config, None) == expected
+
+
+@pytest.mark.parametrize("check", [
+    the_longest_comes_first, what_is_noted_is_read_again, a_file_is_run_as_a_whole_unless_it_is_asked,
+], ids=lambda c: c.__name__)
 def test_a_run_is_shared_out(check, tmp_path):
     check(rewritten(SHARES), tmp_path)
 
@@ -228,7 +237,10 @@ def test_a_run_is_shared_out(check, tmp_path):
     (the_longest_comes_first, "parts[1] if parts[0] in ROOMS and len(parts) > 1 else parts[0]", "parts[0]"),
     (what_is_noted_is_read_again, "durations.most_common()", "durations.items()"),
     (what_is_noted_is_read_again, "if seconds >= LONG", ""),
-], ids=["the shortest first", "by test", "by half", "as it came", "everything"])
+    (a_file_is_run_as_a_whole_unless_it_is_asked, '== "worksteal"', 'in ("load", "worksteal")'),
+    (a_file_is_run_as_a_whole_unless_it_is_asked, '== "worksteal"', '== "steal"'),
+], ids=["the shortest first", "by test", "by half", "as it came", "everything",
+        "notebooks by cell", "always"])
 def test_a_wrong_way_to_share_is_refused(check, old, new, tmp_path):
     with pytest.raises(AssertionError):
         check(rewritten(SHARES, old, new), tmp_path)

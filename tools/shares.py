@@ -67,6 +67,8 @@ class Clock:
 
 
 def pytest_xdist_make_scheduler(config, log):
+    if config.option.dist == "worksteal":
+        return None  # asked for where each test of a file stands for itself and takes long
     config.option.loadscopereorder = False  # the order of the collection, not that of the number of tests
     return Together(config, log)
 
