@@ -1194,6 +1194,13 @@ BLOCK = (
         OUT,
     ),
     Mutant(
+        "another ε",
+        _block(norm_eps=1e-6),
+        "ε is 1e-6: it is 1e-5, inside the root, √(σ² + ε).",
+        "6.2",
+        OUT,
+    ),
+    Mutant(
         "no ε",
         _block(norm_eps=0.0),
         "ε is missing: it is 1e-5, inside the root, √(σ² + ε).",

@@ -1646,6 +1646,14 @@ COSTS = (
         BILLS,
     ),
     Mutant(
+        "parameters for operations",
+        _writing_cost(wide=6),
+        "The maps of a block cost 12d² a token here, which is the number of their parameters: each is used in a "
+        "multiplication and an addition, 24d².",
+        "10.8",
+        BILLS,
+    ),
+    Mutant(
         "scores of one row",
         _writing_cost(
             anew=lambda V, d, L, n: sum(t * 24 * d * d * L + 4 * t * d * L + 2 * V * d for t in range(1, n + 1))

@@ -94,12 +94,14 @@ def tied(shape, V, d, hidden, repeated=False):
 
 
 def uneven(rng):
-    """Three sequences with one, four and two hidden words."""
+    """Three sequences with one, four and two hidden words; one word is read at the same place of two of them."""
     inputs = tied((3, 5), 9, 4, 3, repeated=True)(rng)
     y = np.full((3, 5), -1)
     for row, count in zip(y, (1, 4, 2), strict=True):
         row[rng.permutation(5)[:count]] = rng.integers(8, size=count)
-    return inputs | {"inputs": rng.integers(9, size=(3, 5)), "targets": y}
+    read = rng.integers(9, size=(3, 5))
+    read[2, 1] = read[0, 1]
+    return inputs | {"inputs": read, "targets": y}
 
 
 # 14.5
@@ -109,7 +111,8 @@ LEAVES = ("attention.W_q", "norm_1.gamma", "ffn.W_1", "ffn.b_1", "attention.W_o"
 
 
 def model_paths(blocks, shuffled=True, some=3, parts=False):
-    """Names of a classifier over an encoder, with so many of each block; with `parts`, "embedding" stands elsewhere."""
+    """Names of a classifier over an encoder, with so many of each block; with `parts`, "embedding" and "blocks" stand
+    elsewhere."""
 
     def make(rng):
         paths = ["encoder.embedding.tokens.E", "encoder.embedding.positions.P", "encoder.embedding.norm.gamma"]
@@ -117,7 +120,8 @@ def model_paths(blocks, shuffled=True, some=3, parts=False):
             paths += [f"encoder.blocks.{k}.{leaf}" for leaf in LEAVES[:some]]
         paths += ["encoder.norm.gamma", "pool.W", "pool.b", "head.W", "head.b"]
         if parts:
-            paths += ["encoder.segments.embedding.S", "embedding.types.T", "head.to_embedding.W", "pool.embedding_2.W"]
+            paths += ["encoder.segments.embedding.S", "embedding.types.T", "head.to_embedding.W", "pool.embedding_2.W",
+                      "blocks.1.ffn.W_2", "encoder.upper.blocks.2.ffn.b_2"]
         if shuffled:
             paths = [paths[i] for i in rng.permutation(len(paths))]
         return {"paths": tuple(paths), "blocks": blocks, "lr": round(float(rng.uniform(1e-3, 9e-3)), 4),

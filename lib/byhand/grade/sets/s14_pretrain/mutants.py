@@ -1,6 +1,7 @@
 """Known wrong answers, each with the message that names the misconception."""
 
 import math
+import re
 
 import numpy as np
 
@@ -121,6 +122,14 @@ HIDERS = (
         _hide(random_of=lambda word, special: (word * (~special).sum()).astype(int)),
         "floor(word · count) is a number among the ordinary words, and not yet an id: the special ids in between are "
         "to be skipped.",
+        "14.1",
+        MIXED,
+    ),
+    Mutant(
+        "behind as many as are special",
+        _hide(random_of=lambda word, special: special.sum() + (word * (~special).sum()).astype(int)),
+        "The ordinary words are taken to begin behind as many ids as are special: special ids may stand anywhere. List "
+        "those that are not special, in order.",
         "14.1",
         MIXED,
     ),
@@ -963,6 +972,15 @@ GIVEN = (
         OF,
     ),
     Mutant(
+        "half of the pairs, twice",
+        _given(follows=lambda m, M, D: 1 / (2 * M), same=lambda m, M, D: float(((m - 1) * m).sum() / (2 * (M - D) * M)),
+               topic=lambda m, M, D, s: 1 - s),
+        "The first two shares are taken of all pairs: they are asked of those labelled \"not next\", which are half of "
+        "them.",
+        "14.2",
+        OF,
+    ),
+    Mutant(
         "b only where it has a sentence before",
         _given(follows=lambda m, M, D: 1 / (M - D)),
         "b is taken from the sentences that stand behind another: here it is drawn from all, so one of M = Σ m is the "
@@ -1034,6 +1052,14 @@ GIVEN = (
         _given(firsts=lambda m, M, D: D / M),
         "This is how often b is a first sentence among \"not next\": who sees that is right there, and in the other "
         "half of the pairs as well, where b is never one.",
+        "14.2",
+        ("what b tells", "many documents"),
+    ),
+    Mutant(
+        "first sentences of the others",
+        _given(firsts=lambda m, M, D: 0.5 + (D - 1) / (2 * M)),
+        "One first sentence is left out, that of a's own document for instance: b is drawn from all sentences, so each "
+        "of the D first ones can be hit.",
         "14.2",
         ("what b tells", "many documents"),
     ),
@@ -1326,8 +1352,12 @@ def _tied(share_of=None, parts="both", look="add", at="inputs", turned=True, W_s
             dE /= np.maximum(np.bincount(where.ravel(), minlength=V), 1)[:, None]
         elif look == "assigned":
             dE[where] = dX
-        elif look == "lost":
-            dE[where] += dX
+        elif look == "by place":
+            for i in range(where.shape[-1]):
+                dE[where[..., i]] += dX[..., i, :]
+        elif look == "by sequence":
+            for at_b in np.ndindex(where.shape[:-1]):
+                dE[where[at_b]] += dX[at_b]
         states = {"H": H, "C": C, "X": X}[out]
         second = dZ.reshape(-1, V).T @ states.reshape(-1, d)
         dE = {"both": dE + second, "look": dE, "out": second, "mean": (dE + second) / 2,
@@ -1547,6 +1577,22 @@ TABLES = (
         ("repeated words", "batches"),
     ),
     Mutant(
+        "last of repeated words, by place",
+        _tied(look="by place"),
+        "A word that stands at the same place of two sequences counts once: a loop over the places does not help, for "
+        "there too dE[ids] += … adds once for each id. np.add.at adds every time.",
+        "14.3",
+        ("batches",),
+    ),
+    Mutant(
+        "last of repeated words, by sequence",
+        _tied(look="by sequence"),
+        "Of a word that stands twice in one sequence only the last counts: dE[ids] += … adds once for each id, and "
+        "np.add.at every time.",
+        "14.3",
+        ("repeated words",),
+    ),
+    Mutant(
         "added at the targets",
         _tied(at="targets"),
         "The path of the look-up is added at the hidden words: it belongs to the ids that were read, the inputs.",
@@ -1750,10 +1796,14 @@ TABLES = (
 # 14.5
 
 
-def _heights(path, blocks, first=1, other=None, prefix=False, norm="top", lowest=None):
+def _heights(path, blocks, first=1, other=None, prefix=False, norm="top", lowest=None, number="blocks"):
     parts = path.split(".")
     if lowest(path) if lowest else "embedding" in parts:
         return 0
+    if number == "any" and (found := re.search(r"\d+", path)):
+        return int(found[0]) + first
+    if number == "second" and parts[1] != "blocks":
+        return blocks + 1 if other is None else other
     if "blocks" in parts:
         k = parts[parts.index("blocks") + 1]
         return (int(k[0]) if prefix else int(k)) + first
@@ -1792,6 +1842,27 @@ RATES = (
         "embedding of the encoder alone",
         _rates(lowest=lambda path: path.startswith("encoder.embedding.")),
         "The part embedding is looked for at one place, behind encoder for instance: it may stand anywhere in a name.",
+        "14.5",
+        ("another order",),
+    ),
+    Mutant(
+        "embedding at the beginning alone",
+        _rates(lowest=lambda path: path.startswith("embedding")),
+        "The part embedding is looked for at one place, the beginning for instance: it may stand anywhere in a name.",
+        "14.5",
+        LADDERS,
+    ),
+    Mutant(
+        "blocks at the second place alone",
+        _rates(number="second"),
+        "The part blocks is looked for at one place, behind encoder for instance: it may stand anywhere in a name.",
+        "14.5",
+        ("another order",),
+    ),
+    Mutant(
+        "any number",
+        _rates(number="any"),
+        "Any number in a name is taken for that of a block: it is the part behind the part blocks.",
         "14.5",
         ("another order",),
     ),

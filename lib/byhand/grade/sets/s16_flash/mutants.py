@@ -170,6 +170,17 @@ def _as_means(times_l):
     return function
 
 
+def _of_two_means(share):
+    """The values as so much of the sum of each set's mean, whatever the weight of the set."""
+
+    def function(m_a, l_a, o_a, m_b, l_b, o_b):
+        m, l, _ = _merge()(m_a, l_a, o_a, m_b, l_b, o_b)
+        a, b = (o / np.where(l == 0, 1, l)[..., None] for l, o in ((l_a, o_a), (l_b, o_b)))
+        return m, l, share * (a + b)
+
+    return function
+
+
 def _one_sum(m_a, l_a, o_a, m_b, l_b, o_b):
     """log-sum-exp in the place of the maximum."""
     m, l, o = _merge()(m_a, l_a, o_a, m_b, l_b, o_b)
@@ -231,6 +242,13 @@ MERGE = (
     Mutant("values taken for means", _as_means(False),
            "The values are multiplied by l, as if they were means. In (16.7) they are sums that nobody has divided.",
            "16.4", ("two sets", "two axes in front")),
+    Mutant("mean of two means", _of_two_means(0.5),
+           "Each set's values are divided by its l, and the mean of the two is taken: both sets weigh the same. "
+           "The triple keeps sums that nobody has divided: they shrink like l, and are added.", "16.4",
+           ("two sets", "two axes in front")),
+    Mutant("sum of two means", _of_two_means(1),
+           "Each set's values are divided by its l, and the two means are added. The triple keeps sums that nobody has "
+           "divided: they shrink like l, and are added.", "16.4", ("two sets", "two axes in front")),
     Mutant("values averaged", _merge(end=lambda m, l, o: (m, l, o / 2)),
            "The values are averaged: they are sums, and are added.", "16.4", MERGE_ALL),
     Mutant("all averaged", _merge(end=lambda m, l, o: (m, l / 2, o / 2)),
