@@ -115,14 +115,15 @@ def _owners(files, left, roster, given) -> list[tuple[incoming.File, whose.Owner
     folder is passed over."""
     names, told = [file.name for file in files], {}
     for table in left.tables:
-        above = table.name[:-len(gradescope.TABLE)]
+        why, above = "other", table.name[:-len(gradescope.TABLE)]
         if names and not told and all(name.startswith(above) and "/" in name[len(above):] for name in names):
             listed = gradescope.submitters(table.read(gradescope.LARGEST), table.name)
             told = {above + folder: who for folder, who in gradescope.called(listed, roster).items()}
             told = told if any(whose.folder_of(name, told) for name in names) else {}
             if told:
                 continue
-        left.passes("other", table.name)
+            why = gradescope.NOBODY if listed else "other"
+        left.passes(why, table.name)
     return list(zip(files, whose.owners(names, roster, given, told), strict=True))
 
 

@@ -7,6 +7,7 @@ from .roster import line, plain
 
 TABLE, LARGEST = "submission_metadata.yml", 16 << 20  # bytes: it holds what tests have printed, too
 FIELDS = ("email", "sid", "name")  # of a student; everybody has an email there, and no two have one
+NOBODY = "it does not tell all students apart; the folders' own names count"
 LONGEST, DEEPEST = 200, 50  # letters of a name; open collections, for which a parser takes its time
 
 
