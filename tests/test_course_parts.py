@@ -507,7 +507,7 @@ WRONG = [  # part, the check that must fail, and the edit
     ("store", "store", "FROM current c JOIN revised r", "FROM attempt c JOIN revised r"),
     ("store", "store", "if self.db.in_transaction:", "if True:"),
     ("collect", "collect", "same.setdefault(file.sha, [])", "same.setdefault(student, [])"),
-    ("collect", "collect", 'if read.status == "unreadable" else ""', 'if read.status != "unreadable" else ""'),
+    ("collect", "collect", 'if text.status == "unreadable" else ""', 'if text.status != "unreadable" else ""'),
     ("roster", "collect", "student or student in found:", "student:"),
     ("roster", "collect", "known.setdefault(plain(student), student)", "known.setdefault(student, student)"),
     ("roster", "collect", "except (UnicodeDecodeError, csv.Error) as error:", "except csv.Error as error:"),
