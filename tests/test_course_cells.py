@@ -5,6 +5,7 @@ Each way of writing stands here with the kernel's own verdict in mind: in a note
 versions are those of a grader that leaves something out.
 """
 
+import ast
 import sys
 import time
 from contextlib import nullcontext
@@ -95,6 +96,11 @@ WAYS = {  # cells that make f, which is three times its argument
     "a timed cell": ("%%time\nn = 3", "%%capture out\n" + BY.format("n")),
     "a command without its sign": ("pip install x\nn = 3", BY.format("n")),
     "help": ("n = 3\nabs?\n?abs\nabs??", BY.format("n")),
+    "help that looks like an assignment": ("n = 3\nn = abs?\nm = n.real??", "t = '''\nwhat?\n'''\nn = 3 if 'why?' else 0  # why?\nn = (n  # eh?\n + 0)", BY.format("n")),
+    "exec": ("exec('def f(x):\\n    return 3 * x')",),
+    "exec of what is compiled": ("exec(compile('n = 3', 'a', 'exec'), globals())", BY.format("n")),
+    "exec beside": ("n = 3\nexec('n = 5', {})\nexec('def (')", BY.format("n")),
+    "eval": ("f = eval(' lambda x: 3 * x')",),
     "lines like commands": ("n = (7\n  % 4)\ntext = '''\n%n\n!n\n'''\nb = 7 \\\n  % 4\nassert 'b = %d' % b == 'b = 3'", BY.format("(n if text and b else 0)")),
     "an indent of the whole": ("    n = 3\n    if n:\n        m = n", BY.format("m")),
     "marks of a prompt": (">>> n = 3\n>>> def g():\n...     return n\n", BY.format("g()")),
@@ -105,6 +111,10 @@ WAYS = {  # cells that make f, which is three times its argument
     "a check of a lambda": ("from byhand.grade import check\nprint(check('99.1', lambda x: 3 * x))",),
 }
 OF = SimpleNamespace(id="99.1", name="f")
+NOTED = {  # by a cell, what a learner is told of it
+    "%run other.py\nn = 3": "code cell 1: %run other.py: another file is not run here", "  run my/other.ipynb": "code cell 1: run my/other.ipynb: another", "%load other.py\n": "code cell 1: %load other.py: another",
+    "code = 'n = 3'\nexec(code)": "code cell 1: exec of a text that is made when it runs", "if True:\n    exec('n = ' + str(3))": "code cell 1: exec of a text", "exec('n = 3')": "", "def g():\n    exec(input())": "", "runs = 3": "", "%%bash\nrun other.py": "", "# %run other.py": "",
+}
 
 
 def value(m, cells, seconds=60):
@@ -130,6 +140,23 @@ def test_it_is_run_as_in_a_notebook(way):
         assert value(dict(PARTS), WAYS[way]) == 6, way
     finally:
         sys.setrecursionlimit(before)
+
+
+def noted(m, cell):
+    return "\n".join(m.parsed(notebook(cell), ".ipynb").notes)
+
+
+@pytest.mark.parametrize("cell", NOTED)
+def test_a_learner_hears_what_is_not_looked_into(cell):
+    said = noted(submission, cell)
+    assert said.startswith(NOTED[cell]) and bool(said) == bool(NOTED[cell])
+
+
+@pytest.mark.parametrize("old, new, cell", [
+    ("asked = {i: found[1]", "asked = {} and {i: found[1]", "%run other.py\nn = 3"), ("if not whole(text) and (", "if (", "%%bash\nrun other.py"), ("and executed(x) is None", "", "exec('n = 3')"),
+    ("for x, _ in run_at_once(node))", "for x in ast.walk(node))", "def g():\n    exec(input())"), ("for x, _ in run_at_once(node))", "for x in [getattr(node, 'value', 0)])", "if True:\n    exec('n = ' + str(3))")])
+def test_a_wrong_note_is_caught(old, new, cell):
+    assert bool(noted(rewritten(Path(submission.__file__), old, new, real=submission), cell)) != bool(NOTED[cell])
 
 
 READS = ("print(f(2))", "for i in range(10**9):\n    f(i)", "while True:\n    print(f(2), n)", "out = [f(i) for i in range(10**9)]", "with open('/dev/null') as file:\n    [f(i) for i in range(10**9)]",
@@ -171,6 +198,10 @@ JAX = {
     "def f(x):\n    import jax\n    return jax.nn(x)": True, "def f(x):\n    import jax.numpy as jnp\n    return jnp.dot(x)": True, "def f(x):\n    from jax import nn\n    return nn(x)": True,
     "def f(x):\n    return x.jax": True, "def f(x):\n    return jax(x)": True, "def g(x):\n    import jax\ndef f(x):\n    return g(x)": True, "def f(x):\n    return (lambda y: jax(y))(x)": True,
 }
+TEXTUAL = {  # of a file alone: what a text that is run uses
+    "exec('import jax\\ndef f(x):\\n    return jax.nn(x)')": True, "def f(x):\n    exec('import jax')\n    return x": True, "def f(x):\n    return eval(' jax.nn(x)')": True, "exec('import jax.numpy as J')\ndef f(x):\n    return J.dot(x)": True,
+    "exec('def f(x):\\n    jax = x\\n    return jax')": False, "def f(x):\n    return eval('x') if x else 'jax'": False,
+}
 
 
 @pytest.mark.parametrize("text", JAX)
@@ -179,6 +210,13 @@ def test_the_notebook_and_the_grader_have_one_rule(text):
     exec(text, scope)
     found = submission.parsed(notebook(text), ".ipynb")
     assert bool(forbidden(names_of(scope["f"]), question)) == bool(forbidden(found.reached("f"), question)) == JAX[text]
+
+
+@pytest.mark.parametrize("text", TEXTUAL)
+def test_a_name_in_a_text_that_is_run_is_found(text):
+    assert ("jax" in submission.parsed(notebook(text), ".ipynb").reached("f")) == TEXTUAL[text]
+    wrong = rewritten(Path(submission.__file__), ", *map(names_in, _executed(s.node))", "", real=submission)
+    assert "jax" not in wrong.parsed(notebook(text), ".ipynb").reached("f")
 
 
 def test_an_attribute_is_no_module_of_its_name():
@@ -273,7 +311,7 @@ WRONG = [  # part, the way that must be lost, and the edit
     ("statements", "a function in a condition", "self.makes.update(made(x))", "pass"),
 ]
 TEXTS = [  # of the commands: a line that is lost or kept by each
-    ("LINE.match(line) or", "", "%matplotlib inline\nn = 3"), ("or BARE.match(line)", "", "pip install x\nn = 3"), ("or _assigned(line)", "", "files = !ls\nn = 3"),
+    ("LINE.match(line) or", "", "%matplotlib inline\nn = 3"), ("or BARE.match(line)", "", "pip install x\nn = 3"), ("or _asks(line)", "", "n = 3\nn = abs?"), ("return reader.between and TOKEN", "return TOKEN", "t = '''what?\n'''\nn = 3"), ('TOKEN.sub("_", line).rstrip()', "line.rstrip()", "n = 3 # why?"), ("or _assigned(line)", "", "files = !ls\nn = 3"),
     ('+ "pass")', ")", "if 1:\n    %x\nn = 3"), ("elif reader.between:", "elif True:", "n = (7\n  % 4)"), ("if found := TIMED.fullmatch(line):", "if found := None:", "%time n = 3"),
     ('.replace("\\r", "\\n")', "", "%x\rn = 3"), ('if first.startswith(">>> "):', "if False:", ">>> n = 3"), ("if indent else lines", "if False else lines", "  n = 3\n  m = 3"),
     ("if command:  # it", "if False:  # it", "!ls \\\n  b c\nn = 3"), ("self.depth += 1", "pass", "n = (7\n  % 4)"), ('line.endswith("\\\\") and not token', "False and not token", "n = 7 \\\n  % 4"),
@@ -294,6 +332,16 @@ def three(m, text):
 def test_a_wrong_reader_of_commands_is_caught(old, new, text):
     assert three(magics, text) == 3
     assert three(rewritten(Path(magics.__file__), old, new, real=magics), text) != 3
+
+
+@pytest.mark.parametrize("way, old, new", [
+    ("exec", 'case ast.Call(func=ast.Name(id="exec"), args=[_]) |', "case"), ("exec beside", 'case ast.Call(func=ast.Name(id="exec"), args=[_]) |', 'case ast.Call(func=ast.Name(id="exec")) |'),
+    ("exec of what is compiled", 'ast.Name(id="compile")', 'ast.Name(id="other")')])
+def test_a_wrong_reader_of_texts_is_caught(way, old, new):
+    wrong = rewritten(Path(names.__file__), old, new, real=names)
+    told = [wrong.made(x) for cell in WAYS[way] for node in ast.parse(cell).body for x in ast.walk(node)]
+    real = [names.made(x) for cell in WAYS[way] for node in ast.parse(cell).body for x in ast.walk(node)]
+    assert told != real
 
 
 @pytest.mark.parametrize("part, way, old, new", WRONG, ids=lambda x: str(x)[:40])

@@ -6,9 +6,10 @@ import unicodedata
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
-from byhand.grade.course import batch, cli, collect, incoming, roster, store, whose
+from byhand.grade.course import batch, cli, collect, gradescope, incoming, roster, spoilt, store, whose
 from byhand.grade.limits import TimeUp, time_limit
 from byhand.grade.sets import questions_of
 from hostile import HEAD, KEY, A, B, notebook
@@ -16,7 +17,7 @@ from proofs import as_shipped
 from rewritten import rewritten
 from test_course_parts import Shelf, collecting
 
-REAL = {module.__name__.rsplit(".", 1)[1]: module for module in (collect, incoming, roster, whose)}
+REAL = {module.__name__.rsplit(".", 1)[1]: module for module in (collect, gradescope, incoming, roster, spoilt, whose)}
 MOODLE = "{}_{}_assignsubmission_file_"
 ANN, BEN = MOODLE.format("Ann Example", 1234), MOODLE.format("Ben B", 77)
 QUESTIONS = questions_of("04")
@@ -202,7 +203,106 @@ def check_roster(m, tmp_path):
     assert len(m.roster.names_of(path)) == 4  # a vowel is not nothing
 
 
-CHECKS = {"layouts": check_layouts, "counts": check_counts, "passed": check_passed, "roster": check_roster}
+# A file that cannot be read, beside one that can
+
+
+def check_spoilt(m, tmp_path):
+    """The good one counts, whichever is newer and whenever it came; collect, status and the page of the student say so."""
+    good, cut, slip = notebook(HEAD, A), notebook(HEAD, A)[:-9], notebook(HEAD, "def attention(Q K):")
+    with store.Store(tmp_path / "04") as kept, mock.patch.object(m.collect, "fault", m.spoilt.fault):
+        for i, bad in enumerate((cut, slip)):
+            who = "ab"[i]
+            for name, data in {"ex04.ipynb": good, "ex04 (1).ipynb": bad}.items():
+                handed(tmp_path / "in", {f"{who}/{name}": data})
+            handed(tmp_path / f"late{i}", {f"{who}/new.ipynb": bad + b" "})
+            handed(tmp_path / f"again{i}", {f"{who}/ex04.ipynb": bad + b"  "})
+        found = m.collect.collect(kept, tmp_path / "in", (), QUESTIONS)
+        assert [x.split(" (n")[0].split(" (c")[0] for x in found.spoilt] == [f"{who}: {who}/ex04 (1).ipynb does not count, as it cannot be read" for who in "ab"]
+        assert all(x.endswith(f"; {x[0]}/ex04.ipynb does") for x in found.spoilt) and found.unreadable == found.without == []
+        for source in ("late0", "late1", "again0", "again1"):
+            found = m.collect.collect(kept, tmp_path / source, "abc", QUESTIONS)
+            assert len(found.spoilt) == 1 and found.spoilt[0].endswith("; what was handed in before does") and found.unreadable == found.without == []
+        assert [kept.submission(who).read_bytes() for who in "ab"] == [good, good]
+        told = m.spoilt.beside(kept, QUESTIONS)
+        assert [who for who, _ in told] == ["a"] * 3 + ["b"] * 3 and "not a whole" in told[0][1] and "code cell 2, line 1: SyntaxError" in told[3][1]
+        assert told[1][1].startswith("a/new.ipynb does not count") and told[2][1].endswith("; the file of that name that was handed in before does")
+        kept.keep(1, 1, "unreadable", "sandbox", "mine", 0.1, ())
+    for command in (["status", "04"], ["feedback", "04", "--book", ""]):
+        assert cli.main(["--store", str(tmp_path), *command]) == 0
+    with store.Store(tmp_path / "04") as kept:
+        counts = kept.db.execute("SELECT id FROM latest WHERE student = 'a'").fetchone()[0]
+        kept.keep(counts, 1, "graded", "sandbox", "", 0.1, ())
+        assert cli.main(["--store", str(tmp_path), "feedback", "04", "--book", ""]) == 0
+        assert "a/new.ipynb does not count, as it cannot be read (not a whole notebook" in (tmp_path / "04" / "reports" / "a.html").read_text()
+        m.collect.collect(kept, handed(tmp_path / "none", {"d/ex04.ipynb": notebook("x = 1")}), "d", QUESTIONS)
+        found = m.collect.collect(kept, handed(tmp_path / "after", {"d/ex04.ipynb": cut}), "d", QUESTIONS)
+        assert found.spoilt == [] and [x[0] for x in found.unreadable] == ["d"]  # what was there before is no work
+        found = m.collect.collect(kept, handed(tmp_path / "mended", {"a/new.ipynb": good + b"\n", "c/ex04.ipynb": cut}), "abc", QUESTIONS)
+        assert found.spoilt == [] and [x[0] for x in found.unreadable] == ["c"]  # who has handed in nothing else is unreadable
+        assert not [why for who, why in m.spoilt.beside(kept, QUESTIONS) if who == "a" and "new.ipynb does not" in why]  # it was mended under its name
+
+
+# Gradescope's table
+
+
+PEOPLE = """---
+submission_1:
+  :submitters:
+  - :name: Ann
+    :sid: {sid}
+    :email: ann@x.edu
+  - :name: Bob
+    :sid: '43'
+    :email: bob@x.edu
+  :graders:
+  - :name: evil
+  :created_at: !ruby/object:Time 2026-09-01 12:00:00.000000000 Z
+  :results: &r
+    tests: [{{output: "p", ":submitters": [{{":name": evil}}]}}]
+  ? [a, b]
+  : {{":submitters": [{{":name": evil}}]}}
+submission_2:
+  :history: [*r, [[{{":name": evil}}]]]
+  :submitters:
+  - :name: "{name}"
+    :sid: '7'
+    :email: {email}
+"""
+HOSTILE = {"no text": b"\xff\xfe\x00", "deep": b"[" * 10**6, "deep by lines": b"- " * 10**6, "half": b"a: [", "a key of keys": b"{" * 10**6, "no end": b"'", "large": b"a: 1\n" * (4 << 20)}
+HARMLESS = {"nothing": b"", "a list": b"- 1", "a number": b"submission_1: 3", "a command": b"!!python/object/apply:os.system [exit 3]: 1", "an alias of itself": b"a: &a [*a]", "merges": b"a: &a {b: c}\nd: &d {<<: [*a, *a]}",
+            "a text": b"submission_1: {':submitters': {':name': evil}}"}
+
+
+def check_gradescope(m, tmp_path):
+    """Who handed in which folder is taken from the table beside the folders, and nothing else of it has an effect."""
+    people = m.gradescope.submitters(PEOPLE.format(sid="0042", name="C\\ty", email="cy@x.edu").encode(), "t")
+    assert people == {"submission_1": [{"name": "Ann", "sid": "0042", "email": "ann@x.edu"}, {"name": "Bob", "sid": "43", "email": "bob@x.edu"}],
+                      "submission_2": [{"name": "C y", "sid": "7", "email": "cy@x.edu"}]}
+    for data in HOSTILE.values():
+        with pytest.raises(ValueError, match="^collect: t is "), time_limit(3):
+            m.gradescope.submitters(data, "t")
+    for name, data in HARMLESS.items():
+        assert m.gradescope.submitters(data, "t") == {}, name
+    top = "a_export/"
+    files = {f"{top}submission_{i}/ex04.ipynb": notebook(HEAD, A, f"n = {i}") for i in (1, 2, 3)} | {f"{top}submission_2/{gradescope.TABLE}": b"evil: ["}
+    for text, names, kept in ((PEOPLE.format(sid="'0042'", name="Cy", email="cy@x.edu"), (), ["ann@x.edu", "bob@x.edu", "cy@x.edu", "submission_3"]),
+                              (PEOPLE.format(sid="'0042'", name="Cy", email="ann@x.edu"), (), ["0042", "43", "7", "submission_3"]),
+                              (PEOPLE.format(sid="'43'", name="Bob", email="''"), (), ["submission_1", "submission_2", "submission_3"]),
+                              (PEOPLE.format(sid="'0042'", name="Cy", email="cy@x.edu"), ("cy", "ann"), ["ann", "cy"]),
+                              (PEOPLE.format(sid="'0042'", name="Cy", email="cy@x.edu"), ("7", "0042", "43"), ["0042", "43", "7"])):
+        folder = handed(tmp_path / str(len(list(tmp_path.iterdir()))), files | {top + gradescope.TABLE: text})
+        found = m.collect.collect(Shelf(), folder, names, QUESTIONS)
+        assert sorted(found.kept) == kept and m.collect.look(folder, names) == 3
+        assert found.passed == {incoming.PASSED["other"]: [f"{top}submission_2/{gradescope.TABLE}"]} | ({} if "submission_1" not in kept else {gradescope.NOBODY: [top + gradescope.TABLE]})
+    handed(folder, {top + gradescope.TABLE: "a: ["})
+    with pytest.raises(ValueError, match="take that file away"):
+        m.collect.look(folder)
+    for i, (name, ann, bob) in enumerate((("", "ann", "sub/bob"), ("sub/", "ann", "sub/bob"), ("sub/", "other/a/ann", "other/b/bob"))):  # elsewhere it is a file as any other
+        folder = handed(tmp_path / f"x{i}", {f"{ann}.ipynb": notebook(HEAD, A), f"{bob}.ipynb": notebook(HEAD, A, "1"), name + gradescope.TABLE: "a: ["})
+        assert sorted(m.collect.collect(Shelf(), folder, ("ann", "bob"), QUESTIONS).kept) == ["ann", "bob"]
+
+
+CHECKS = {"layouts": check_layouts, "counts": check_counts, "passed": check_passed, "roster": check_roster, "spoilt": check_spoilt, "gradescope": check_gradescope}
 WRONG = [  # the module, what must see it, the smallest edit
     ("whose", "layouts", "first = len(os.path.commonprefix([s[:-1] for s in notebooks]))", "first = 0"),
     ("whose", "layouts", "if all(_owner(s, depth).platform", "if any(_owner(s, depth).platform"),
@@ -231,9 +331,9 @@ WRONG = [  # the module, what must see it, the smallest edit
     ("collect", "counts", "newest[base], base, copy", "newest[base], base, file.name, copy"),
     ("collect", "counts", "newest[base], base", "base"),
     ("collect", "counts", "and not file.why]", "]"),
-    ("collect", "counts", "read.answers(questions)", "read.written"),
-    ("collect", "counts", "read.answers(questions)", "{q.name for q in questions} & read.functions.keys()"),
-    ("collect", "counts", "read.answers(questions)", "{q.name for q in questions} & read.written.keys()"),
+    ("collect", "counts", "text.answers(questions)", "text.written"),
+    ("collect", "counts", "text.answers(questions)", "{q.name for q in questions} & text.functions.keys()"),
+    ("collect", "counts", "text.answers(questions)", "{q.name for q in questions} & text.written.keys()"),
     ("collect", "counts", "if questions and not answers and", "if questions and"),
     ("collect", "counts", "if questions and not answers and", "if False and"),
     ("collect", "passed", "elif not owner.student:", "elif False:"),
@@ -273,6 +373,26 @@ WRONG = [  # the module, what must see it, the smallest edit
     ("roster", "roster", "    if not found:", "    if False:"),
     ("roster", "roster", '[0] in "LMN"', '[0] in "LN"'),
     ("roster", "roster", "lower = [field.lower() for", "lower = [field for"),
+    ("collect", "spoilt", "if files[-1].fault else None", "if False else None"),
+    ("collect", "spoilt", "if not files[-1].fault or counts:", "if counts:"),
+    ("collect", "spoilt", "for file in files if file.fault]", "for file in files if file.why]"),
+    ("collect", "spoilt", "or not read(known).answers(questions) else", "else"),
+    ("spoilt", "spoilt", "s.id < l.id AND s.name = l.name", "s.name = l.name"),
+    ("spoilt", "spoilt", "AND NOT (s.id < l.id AND s.name = l.name)", ""),
+    ("spoilt", "spoilt", "submission.notes and not submission.answers(questions)", "submission.status == 'unreadable'"),
+    ("collect", "gradescope", "for who in (owner.student, *owner.others)", "for who in (owner.student,)"),
+    ("collect", "gradescope", "all(name.startswith(above) and", "all("),
+    ("collect", "gradescope", 'and "/" in name[len(above):]', ""),
+    ("collect", "gradescope", 'left.passes(why, table.name)', "pass"),
+    ("gradescope", "gradescope", "if len(stack) > DEEPEST:", "if False:"),
+    ("gradescope", "gradescope", "if len(data) > LARGEST:", "if False:"),
+    ("gradescope", "gradescope", "(yaml.YAMLError, ValueError, RecursionError)", "(yaml.YAMLError, RecursionError)"),
+    ("gradescope", "gradescope", "len(stack) == 4 and text", "text and len(stack) >= 4"),
+    ("gradescope", "gradescope", 'many.lstrip(":") == "submitters" and', ""),
+    ("gradescope", "gradescope", "line(value)", "value"),
+    ("gradescope", "gradescope", " and len(set(of[field])) == len(people)", ""),
+    ("gradescope", "gradescope", "if all(of[field]) and", "if"),
+    ("gradescope", "gradescope", "if known.intersection(of[best]) else fit", "if False else fit"),
 ]
 
 

@@ -323,13 +323,16 @@ class Shelf:
         self.rows.append((student, name, sha, suffix, data))
         return len({r[2] for r in self.rows if r[0] == student}) == sum(r[0] == student for r in self.rows)
 
+    def submission(self, student):
+        return None
+
     def execute(self, line):
         return [(r[0],) for r in self.rows]
 
 
 def collecting(m):
     """`collect` with the modules of `m` beside it."""
-    return mock.patch.multiple(m.collect, incoming=m.incoming, whose=m.whose)
+    return mock.patch.multiple(m.collect, **{name: getattr(m, name) for name in ("incoming", "whose", "gradescope") if hasattr(m, name)})
 
 
 def check_collect(m, tmp_path):
@@ -504,7 +507,7 @@ WRONG = [  # part, the check that must fail, and the edit
     ("store", "store", "FROM current c JOIN revised r", "FROM attempt c JOIN revised r"),
     ("store", "store", "if self.db.in_transaction:", "if True:"),
     ("collect", "collect", "same.setdefault(file.sha, [])", "same.setdefault(student, [])"),
-    ("collect", "collect", 'if read.status == "unreadable" else ""', 'if read.status != "unreadable" else ""'),
+    ("collect", "collect", 'if text.status == "unreadable" else ""', 'if text.status != "unreadable" else ""'),
     ("roster", "collect", "student or student in found:", "student:"),
     ("roster", "collect", "known.setdefault(plain(student), student)", "known.setdefault(student, student)"),
     ("roster", "collect", "except (UnicodeDecodeError, csv.Error) as error:", "except csv.Error as error:"),

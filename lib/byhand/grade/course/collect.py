@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from . import incoming, whose
+from . import gradescope, incoming, whose
 from .incoming import SUFFIXES, suffix_of
 from .roster import names_of, plain, roster_of
-from .submission import parsed
+from .spoilt import fault, sentence
+from .submission import parsed, read
 
 __all__ = ["Collected", "collect", "look", "names_of", "roster_of"]
 FEW = 10  # lines of one kind
@@ -23,6 +24,7 @@ class Collected:
     missing: list[str] = field(default_factory=list)  # on the roster, nothing handed in
     late: list[str] = field(default_factory=list)  # the platform says so
     unreadable: list[str] = field(default_factory=list)  # student: why; of the file that counts
+    spoilt: list[str] = field(default_factory=list)  # student: one that cannot be read does not count, another does
     without: list[str] = field(default_factory=list)  # student: file; it counts, and answers no question of the set
     alike: list[list[str]] = field(default_factory=list)  # students whose files are the same, to the byte
     near: list[list[str]] = field(default_factory=list)  # students whose names differ by case, spaces or signs alone
@@ -39,6 +41,7 @@ class Taken(NamedTuple):
     number: int  # as Canvas counts
     answers: bool  # does it define a function of the set?
     why: str  # it cannot be read
+    fault: str  # and so nothing in it answers: the same, or of a cell
 
 
 def look(source: str | Path, roster=(), given: str = "") -> int:
@@ -50,7 +53,7 @@ def look(source: str | Path, roster=(), given: str = "") -> int:
     if not source.is_dir() and (suffix_of(source.name) not in (".zip", *SUFFIXES) or not source.is_file()):
         raise ValueError(f"collect: {source} is no folder, no .zip, no notebook (.ipynb) and no .py; unpack it first")
     with incoming.opened(source) as (files, left):
-        whose.owners([file.name for file in files], roster, given)
+        _owners(files, left, roster, given)
         if not files and not left.refused:
             raise ValueError("\n".join([
                 f"collect: {source} has no notebook (.ipynb) and no Python file (.py); is it the right one? "
@@ -75,15 +78,16 @@ def collect(store, source: str | Path, roster=(), questions=(), given: str = "")
     found, names, taken = Collected(), {plain(name): name for name in roster}, {}
     with incoming.opened(source) as (files, left):
         listed = [file.name for file in files]
-        together = zip(files, whose.owners(listed, roster, given), strict=True)
+        together = [(file, owner._replace(student=who)) for file, owner in _owners(files, left, roster, given)
+                    for who in (owner.student, *owner.others)]
         for file, owner in sorted(together, key=lambda x: (x[1].number, x[0].name)):
             try:
                 data = file.read()
             except Exception as error:  # BadZipFile, RuntimeError, zlib.error, …: one that is damaged, of a class
                 left.refused.append(f"{file.name}: {getattr(error, 'strerror', None) or error}")
                 continue
-            read = parsed(data, file.suffix)
-            answers = bool(read.answers(questions))
+            text = parsed(data, file.suffix)
+            answers = bool(text.answers(questions))
             student = names.get(plain(owner.student), "") if names else owner.student
             if questions and not answers and not (names and student) and whose.beside(listed, file.name):
                 left.passes("it lies beside the students' folders, and has no function of this set", file.name)
@@ -94,8 +98,9 @@ def collect(store, source: str | Path, roster=(), questions=(), given: str = "")
             else:
                 found.late += [student] if owner.late else []
                 sha = hashlib.sha256(data).hexdigest()
-                why = read.notes[0] if read.status == "unreadable" else ""
-                taken.setdefault(student, []).append(Taken(file.name, sha, file.when, owner.number, answers, why))
+                why, wrong = text.notes[0] if text.status == "unreadable" else "", fault(text, questions)
+                one = Taken(file.name, sha, file.when, owner.number, answers, why, wrong)
+                taken.setdefault(student, []).append(one)
                 new = store.receive(student, file.name, sha, file.suffix, data, counts=False)
                 (found.kept if new else found.known).append(student)
     found.refused, found.passed = left.refused, left.passed
@@ -103,6 +108,23 @@ def collect(store, source: str | Path, roster=(), questions=(), given: str = "")
     there = {row[0] for row in store.db.execute("SELECT DISTINCT student FROM submission")}
     found.missing = [name for name in roster if name not in there]
     return found
+
+
+def _owners(files, left, roster, given) -> list[tuple[incoming.File, whose.Owner]]:
+    """Each file with whose it is. A table of Gradescope says it, if it lies beside the folders: one in a student's own
+    folder is passed over."""
+    names, told = [file.name for file in files], {}
+    for table in left.tables:
+        why, above = "other", table.name[:-len(gradescope.TABLE)]
+        if names and not told and all(name.startswith(above) and "/" in name[len(above):] for name in names):
+            listed = gradescope.submitters(table.read(gradescope.LARGEST), table.name)
+            told = {above + folder: who for folder, who in gradescope.called(listed, roster).items()}
+            told = told if any(whose.folder_of(name, told) for name in names) else {}
+            if told:
+                continue
+            why = gradescope.NOBODY if listed else "other"
+        left.passes(why, table.name)
+    return list(zip(files, whose.owners(names, roster, given, told), strict=True))
 
 
 def _order(files: list[Taken]) -> list[Taken]:
@@ -124,6 +146,14 @@ def _order(files: list[Taken]) -> list[Taken]:
 def _settle(store, found, taken: dict[str, list[Taken]], questions) -> None:
     """Of each student the last file counts from now on; what is odd about it is noted."""
     last = {student: files[-1] for student, files in taken.items()}
+    for student, files in taken.items():
+        known = store.submission(student) if files[-1].fault else None
+        counts = "" if known is None or not read(known).answers(questions) else "what was handed in before"
+        if not files[-1].fault or counts:
+            found.spoilt += [f"{student}: {sentence(file.name, file.fault, counts or files[-1].name)}"
+                             for file in files if file.fault]
+        if counts:
+            del last[student]
     for student, file in last.items():
         if store.hand_in(student, file.sha) and student not in found.kept:  # one that came before, again
             found.known.remove(student)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from .gradescope import TABLE
 from .inert import inert
 from .submission import LARGEST
 
@@ -37,10 +38,10 @@ class File(NamedTuple):
     def suffix(self) -> str:
         return suffix_of(self.name)
 
-    def read(self) -> bytes:
+    def read(self, most: int = LARGEST) -> bytes:
         """No more is unpacked than may be read."""
         with self.open() as file:
-            return file.read(LARGEST + 1)
+            return file.read(most + 1)
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Left:
 
     refused: list[str] = field(default_factory=list)  # file: why
     passed: dict[str, list[str]] = field(default_factory=dict)  # by the reason, files that are no submissions
+    tables: list[File] = field(default_factory=list)  # that may say whose the others are
 
     def passes(self, why: str, name: str) -> None:
         self.passed.setdefault(PASSED.get(why, why), []).append(told(name))
@@ -91,7 +93,7 @@ def _of_folder(source, left) -> list[File]:
         elif not path.is_file():
             left.passes("odd", name)
         else:
-            found.append(File("/".join(steps), (int(path.stat().st_mtime),), _opener(path)))
+            _among(found, left, steps).append(File("/".join(steps), (int(path.stat().st_mtime),), _opener(path)))
     return found
 
 
@@ -125,8 +127,12 @@ def _of_zip(archive, left) -> list[File]:
         if stat.S_ISLNK(info.external_attr >> 16):
             left.refused.append(f"{told(name)}: a link")
         elif (steps := _taken(name, left)) is not None:
-            found.append(File("/".join(steps), info.date_time, _member(archive, info)))
+            _among(found, left, steps).append(File("/".join(steps), info.date_time, _member(archive, info)))
     return found
+
+
+def _among(found, left, steps) -> list[File]:
+    return left.tables if steps[-1] == TABLE else found
 
 
 def _member(archive, info):
@@ -148,7 +154,7 @@ def _taken(name: str, left) -> list[str] | None:
     last = steps[-1].lower() if steps else ""
     if any(_hidden(step) for step in steps) and last not in SUFFIXES or any(map(_hidden, steps[:-1])):
         return left.passes("hidden", name)
-    if suffix_of(last) not in SUFFIXES:
+    if suffix_of(last) not in SUFFIXES and last != TABLE:
         why = "packed" if suffix_of(last) in PACKED else "renamed" if re.search(r"\.(ipynb|py)\b", last) else "other"
         return left.passes(why, name)
     if not _fine(path):

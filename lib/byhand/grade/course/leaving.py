@@ -6,7 +6,7 @@ from collections import Counter
 from byhand.io.files import write_whole
 
 from ..sets import questions_of
-from . import export, feedback, standing
+from . import export, feedback, spoilt, standing
 from .submission import read
 from .terminal import GOOD, TITLES, UNSETTLED, called, gradebook, roster, say, set_of
 
@@ -15,7 +15,8 @@ def run_status(a) -> int:
     questions, most = set_of(a)
     with gradebook(a) as store:
         say(*standing.lines(store.rows(most, roster(a)), store.points(), questions, store.seconds(), store.lent(),
-                            store.moved(), store.revisions()))
+                            store.moved(), store.revisions()),
+            *(f"look again: {student}: {why}" for student, why in spoilt.beside(store, questions)))
     return GOOD
 
 
@@ -62,7 +63,10 @@ def run_feedback(a) -> int:
         rows = [row for row in store.rows(most) if row.status not in ("waiting", "not submitted")]
         book, names = feedback.built_book(folder) if a.book is None else a.book, called(a)
         files = export.file_names(row.student for row in rows)
+        others = spoilt.beside(store, questions)
         for row in rows:
+            notes = [row.note, *(why for student, why in others if student == row.student)]
+            row = row._replace(note="\n".join(filter(None, notes)))
             cells = read(store.submission(row.student)).cells
             page = feedback.page(row, store.points(row.student), questions, TITLES[a.set],
                                  store.pictures(row.student), cells, book, names.get(row.student, ""))

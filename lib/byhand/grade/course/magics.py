@@ -7,6 +7,7 @@ WORDS = ("pip", "conda", "mamba", "cd", "ls", "pwd", "load_ext", "reload_ext", "
          "config", "env", "run", "time", "whos", "who", "precision")  # they are commands without a % as well
 BARE = re.compile(rf"[ \t]*+(?:{'|'.join(WORDS)})[ \t]++(?![=.,(\[:*+/<>&|^@;]|-[ =]|(?:if|in|is|and|or|not)\b)\S")
 TIMED = re.compile(r"(?P<before>[ \t]*+(?:[^=#%]++=[ \t]*+)?+)%time[ \t]++(?P<code>[^\s-].*)")  # its code is run
+RUN = re.compile(r"^[ \t]*+(%?run[ \t]++[\w./~-]{1,100}\.(?:py|ipynb)|%load[ \t]++\S{1,100})[ \t]*+$", re.MULTILINE)
 TOKEN = re.compile(r"#.*|'''|\"\"\"|'(?:\\.|[^'\\])*+'|\"(?:\\.|[^\"\\])*+\"|['\"]|[(\[{]|[)\]}]")
 ENDS = {mark: re.compile(r"(?:\\.|[^\\])*?" + mark) for mark in ("'''", '"""', "'", '"')}
 CELLS = ("time", "timeit", "capture", "prun")  # commands for a whole cell whose text is Python all the same
@@ -32,7 +33,7 @@ def plain(text: str) -> str:
         elif reader.between:
             if found := TIMED.fullmatch(line):
                 line = found["before"] + found["code"]
-            if LINE.match(line) or BARE.match(line) or _assigned(line):
+            if LINE.match(line) or BARE.match(line) or _assigned(line) or _asks(line):
                 command = line.endswith("\\")
                 out.append(line[:len(line) - len(line.lstrip(" \t"))] + "pass")
                 continue
@@ -57,6 +58,15 @@ def _assigned(line) -> bool:
     head, equals, tail = TOKEN.sub(lambda found: found[0] if found[0] in "()[]{}" else "_", line).partition("=")
     head = head.strip()
     return bool(equals and re.match(r"[ \t]*+(?:!|%[\w%])", tail)) and bool(head) and head[-1] not in "!%<>+*/&|^@-:"
+
+
+def _asks(line) -> bool:
+    """Is it `x = f(y)?`, which is help and makes nothing?"""
+    if not line.rstrip().endswith("?"):
+        return False
+    reader = _Reader()
+    reader.read(line)
+    return reader.between and TOKEN.sub("_", line).rstrip().endswith("?")
 
 
 class _Reader:

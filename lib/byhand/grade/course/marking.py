@@ -54,7 +54,7 @@ def run_collect(a) -> int:
     say(f"{len(found.kept)} new, {len(found.known)} known, {len(found.missing)} missing, "
         f"{len(found.strangers)} not on the roster, {len(found.refused)} refused")
     for name, listed in (("missing", found.missing), ("not on the roster", found.strangers),
-                         ("refused", found.refused), ("unreadable", found.unreadable),
+                         ("refused", found.refused), ("unreadable", found.unreadable), ("look again", found.spoilt),
                          (NONE, found.without), ("late", found.late)):
         say(*(f"  {name}: {x}" for x in listed))
     say(*lines_of(found.passed))

@@ -57,7 +57,23 @@ def made(x):
         case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars" | "locals"), args=[]),
                            slice=ast.Constant(value=str(name)), ctx=ast.Store()):
             return [name]
+        case ast.Call(func=ast.Name(id="exec"), args=[_]) | ast.Call(func=ast.Name(id="exec"), args=[
+                _, ast.Call(func=ast.Name(id="globals" | "vars" | "locals"), args=[])]):
+            return [name for node in executed(x) or () for y, own in run_at_once(node) if own for name in made(y)]
     return []
+
+
+def executed(x):
+    """The statements of `exec("…")`; None if its text is made only when it runs, and for whatever else x is."""
+    match x:
+        case ast.Call(func=ast.Name(id="exec" | "eval"), args=[
+                ast.Constant(value=str(text)) | ast.Call(func=ast.Name(id="compile"), args=[
+                    ast.Constant(value=str(text)), *_]), *_]):
+            try:
+                return ast.parse(text.strip() if x.func.id == "eval" else text).body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):  # it raises when it runs, too
+                return []
+    return None
 
 
 def written(x):

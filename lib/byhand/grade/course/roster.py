@@ -32,7 +32,7 @@ def names_of(path: str | Path | None) -> dict[str, str]:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"collect: {path} is no CSV file in UTF-8 ({error}); save it as \"CSV UTF-8\"") from None
-    head, *rows = [[_line(field) for field in row] for row in rows if any(row)] or [[]]
+    head, *rows = [[line(field) for field in row] for row in rows if any(row)] or [[]]
     if not rows:
         raise ValueError(f"collect: {path} has no rows, expected a header and a student a line")
     lower = [field.lower() for field in head]
@@ -53,7 +53,7 @@ def names_of(path: str | Path | None) -> dict[str, str]:
     return found
 
 
-def _line(field: str) -> str:
+def line(field: str) -> str:
     """A field in one line, as the names of files are written."""
     return inert(" ".join(unicodedata.normalize("NFC", field).split()))
 

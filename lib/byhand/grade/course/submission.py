@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..forbid import LATER, names_in
-from .magics import plain, whole
-from .names import DEFINED, IMPORTS, looked_up
+from .magics import RUN, plain, whole
+from .names import DEFINED, IMPORTS, executed, looked_up, run_at_once
 from .statements import Statement, Statements, leaves
 
 LARGEST, CODE = 5 << 20, 1 << 18  # bytes of a file, its pictures among them; letters of code: a tree is 1000 times that
@@ -95,7 +95,7 @@ class Submission:
             found |= {self.modules[here]} if here in self.modules else set()
             for s in self._makers.get(here, ()):
                 if not isinstance(s.node, IMPORTS):
-                    found |= names_in(s.node)
+                    found = found.union(names_in(s.node), *map(names_in, _executed(s.node)))
                     waiting += looked_up(s.node, LATER)
         return found
 
@@ -115,6 +115,17 @@ class Submission:
                         more[asked[key]] = ast.unparse(answer)
         more = [f"{name} = {text}" for name, text in more.items() if name not in self.written]
         return replace(self, cells=(*self.cells, "\n".join(more))) if more else self
+
+
+def _executed(node):
+    """The statements in texts that it gives to exec or eval."""
+    return [y for x in ast.walk(node) for y in executed(x) or ()]
+
+
+def _unseen(text) -> bool:
+    """Does a cell give exec a text that nobody can read before it runs?"""
+    return any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id == "exec" and executed(x) is None
+               for node in ast.parse(text).body for x, _ in run_at_once(node))
 
 
 def _source(node, lines) -> str:
@@ -160,6 +171,7 @@ def _of_cells(sha, code) -> Submission:
     if sum(map(len, code)) > CODE:
         return Submission(sha, "unreadable", notes=(f"more than {CODE >> 10} thousand letters of code: leave out data "
                                                     "that stands in cells, and hand it in again",))
+    asked = {i: found[1] for i, text in enumerate(code) if not whole(text) and (found := RUN.search(text))}
     code = ["" if whole(text) else plain(text) for text in code]
     if sum(map(len, code)) > SHORT and not _soon(code):
         return Submission(sha, "unreadable", notes=(f"Python takes more than {PATIENCE:g} s to read it: leave out data "
@@ -175,6 +187,11 @@ def _of_cells(sha, code) -> Submission:
             kept.append("")  # so that each has the number that it has in the notebook
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
             notes.append(f"code cell {i + 1}{line}: {type(error).__name__}: {getattr(error, 'msg', error)}")
+    unseen = [i for i, text in enumerate(kept) if "exec" in text and _unseen(text)]
+    notes += [f"code cell {i + 1}: {text}: another file is not run here; an answer must stand in this one"
+              for i, text in asked.items()]
+    notes += [f"code cell {i + 1}: exec of a text that is made when it runs: an answer in it is not found; write it as "
+              "a function" for i in unseen]
     return Submission(sha, "read", tuple(kept), tuple(notes))
 
 

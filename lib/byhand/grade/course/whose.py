@@ -24,6 +24,7 @@ class Owner(NamedTuple):
     platform: bool = False  # is it a platform that says so?
     late: bool = False
     number: int = 0  # Canvas numbers files as they come in
+    others: tuple[str, ...] = ()  # who handed it in as well
 
 
 def base_of(name: str) -> tuple[str, int]:
@@ -36,10 +37,11 @@ def base_of(name: str) -> tuple[str, int]:
     return stem.lower(), copy
 
 
-def owners(names: list[str], roster=(), given: str = "") -> list[Owner]:
+def owners(names: list[str], roster=(), given: str = "", told=None) -> list[Owner]:
     """Whose each file is. The folders that all share say nothing; the first step of a path that differs is a student's,
     unless a platform's names or those of the roster stand at another step. What students call a file inside their own
-    folder never makes it another's. `given` is what the notebook is called that was given out.
+    folder never makes it another's. `given` is what the notebook is called that was given out; `told` says by
+    folder whose it is, where a table beside the folders does.
 
     Raises ValueError where this cannot be told: where all would be one student's, or each folder a group's.
     """
@@ -47,12 +49,20 @@ def owners(names: list[str], roster=(), given: str = "") -> list[Owner]:
     notebooks = [s for s in steps if suffix_of(s[-1]) == ".ipynb" and _named(_stem(s[-1]))] or steps  # no helper files
     if not steps:
         return []
+    if told:
+        return [Owner(told[folder][0], True, others=tuple(told[folder][1:])) if (folder := folder_of(name, told)) else
+                _owner(s, next(iter(told)).count("/")) for name, s in zip(names, steps, strict=True)]
     depth, sure = _depth(notebooks, {plain(name) for name in roster}, given)
     found = [_owner(s, depth) for s in steps]
     if not sure:
         _refuse_one(notebooks, depth)
         _refuse_groups(notebooks, depth)
     return found
+
+
+def folder_of(name: str, told) -> str:
+    """That one of the folders in which a file lies; "" for none."""
+    return next((name[:i] for i, c in enumerate(name) if c == "/" and name[:i] in told), "")
 
 
 def beside(names: list[str], name: str) -> bool:
