@@ -79,7 +79,7 @@ scope = {"np": np}
 exec(code_of(solutions_of("04")["04.14"]), scope)
 print(repr(check(scope["ahead"])), repr(check("04.14", lambda m, gap: np.exp(gap) / (m - 1))))
 """)
-    assert "04.14  ahead  1 / 1 points" in said and "divide by the sum of all keys" in said
+    assert "04.14  ahead  1 / 1 points" in said and "the key over the others: divide by all keys" in said
 
 
 def test_each_clause_of_it_stands_in_its_statement():

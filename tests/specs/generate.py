@@ -532,7 +532,8 @@ WRONG = [
     M("pt.generate.stream", "invariant", "faults found when the stream is read",
       "return words(ids, kv)", "yield from words(ids, kv)"),
     M("pt.generate.decode", "invariant", "modules not read", 'read("decode", params)', "params"),
-    *(M(f"pt.generate.{name}", "invariant", "what a hook does passed over", f'read("{name}", params)', '__import__("byhand.tree").tree.of_module(params)')
+    *(M(f"pt.generate.{name}", "invariant", f"{name}: what a hook does passed over",
+        f'read("{name}", params)', '__import__("byhand.tree").tree.of_module(params)')
       for name in ("init_kv", "decode", "stream")),
     M("pt.generate.decode", "invariant", "positions restart at 0",
       "(columns - kv.start[:, None]).clamp(min=0)", "(columns - kv.length - kv.start[:, None]).clamp(min=0)"),

@@ -702,7 +702,8 @@ WRONG = [
       "tree.to_torch(batch, device) for batch", "tree.to_torch(batch) for batch"),
     M("pt.translate.epoch", "invariant", "epoch: a generator of its own",
       "bos, eos, rng)", "bos, eos, np.random.default_rng(0))"),
-    *(M(f"pt.translate.{name}", "invariant", "what a hook does passed over", f'read("{name}", params)', '__import__("byhand.tree").tree.of_module(params)')
+    *(M(f"pt.translate.{name}", "invariant", f"{name}: what a hook does passed over",
+        f'read("{name}", params)', '__import__("byhand.tree").tree.of_module(params)')
       for name in ("translate", "translation_step")),
     M("pt.translate.translation_loss", "twin invariant", "loss: padding counted",
       ", smoothing, IGNORE", ".clamp(min=0), smoothing"),
