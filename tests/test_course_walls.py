@@ -346,7 +346,7 @@ WRONG = [  # part, the check that must fail, and the edit
     ("submission", "reached", "waiting += looked_up(s.node, LATER)", "pass"),
     ("submission", "reached", "waiting += looked_up(s.node, LATER)", "waiting += looked_up(s.node)"),
     ("submission", "reached", "waiting += looked_up(s.node, LATER)", "waiting += names_in(s.node)"),
-    ("submission", "reached", "found |= names_in(s.node)", "pass"),
+    ("submission", "reached", "found = found.union(names_in(s.node), *map(names_in, _executed(s.node)))", "pass"),
     ("submission", "reached", "                    found[name] = []\n", "                    pass\n"),
     ("submission", "reached", "if always and name in fresh:", "if name in fresh:"),
     ("submission", "reached", "fresh = s.makes - s.loads", "fresh = set()"),
