@@ -396,10 +396,18 @@ def test_a_figure_that_draws_too_pale_is_seen(weak, chrome):
     assert by_night == ({kind} if kind == "path" else set())  # a letter or a mark has another ink there
 
 
+def texts_of(drawn):
+    return ["".join(text.itertext()) for text in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+
+
 def as_computers_write(drawn):
     """The labels of an axis that are written 1e−06, which is 10⁻⁶ on every other axis."""
-    texts = ["".join(text.itertext()) for text in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
-    return [text for text in texts if re.fullmatch(r"[−-]?[\d.]+e[−+-]?\d+", text.strip())]
+    return [text for text in texts_of(drawn) if re.fullmatch(r"[−-]?[\d.]+e[−+-]?\d+", text.strip())]
+
+
+def with_a_hyphen(drawn):
+    """Numbers below zero whose minus is a hyphen: an axis writes −0.5, what is put there as f"{x:.1f}" says -0.5."""
+    return [text for text in texts_of(drawn) if re.search(r"(?<![\w.)\]])-[\d.∞]", text)]
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if list(stored(name))])
@@ -414,6 +422,20 @@ def test_a_power_as_computers_write_it_is_seen(written):
     if written:
         ax.yaxis.set_major_formatter(written)
     assert bool(as_computers_write(svg(ax.figure))) == bool(written)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if list(stored(name))])
+def test_a_minus_in_a_figure_is_no_hyphen(name):
+    assert [text for drawn in stored(name) for text in with_a_hyphen(drawn)] == []
+
+
+@pytest.mark.parametrize(("said", "seen"), [
+    ("-0.5", True), ("ein\n-1.8", True), ("loss -2 at the end", True), ("(-3, 4)", True), ("a -∞", True),
+    ("−0.5", False), ("2-3", False), ("top-5", False), ("Wi-Fi", False), ("-", False), ("- 3", False)])
+def test_a_hyphen_as_a_minus_is_seen(said, seen):
+    _, ax = plt.subplots()
+    _ = ax.plot([-1, 1]), ax.text(0.5, 0.5, said)
+    assert bool(with_a_hyphen(svg(ax.figure))) == seen
 
 
 def pixels(element):
