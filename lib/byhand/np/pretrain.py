@@ -80,7 +80,8 @@ def sentence_pairs(
 ) -> dict[str, Array]:
     """A batch {ids, segments, mask, labels} of `count` pairs [CLS] a [SEP] b [SEP]; documents are lists of sentences,
     sentences lists of ids. In half of them b follows a (label 1), else b is from another document (label 0). a is never
-    a last sentence and b never a first one, so neither alone tells. A pair too long loses the end of its longer side.
+    a last sentence and b never a first one, so neither alone tells. A pair too long loses the end of its longer side,
+    or of both where both have more than half of the room.
     """
     bounds = np.cumsum([0, *(max(0, len(document) - 1) for document in documents)])  # neighbours before each
     if (usable := np.count_nonzero(np.diff(bounds))) < 2:
