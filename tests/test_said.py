@@ -1,7 +1,8 @@
 """What chapters 15 to 17 and the page of runs say in words of numbers that stand beside the words, or in a record.
 
 A claim is a sentence with one place for a word, and a function that computes what belongs there. A sentence that is not
-on its page any more, or says another word, is reported; each is tried with a wrong word too, and left out.
+on its page any more, or says another word, is reported; each is tried with a wrong word too, and left out. What the
+tables of typical mistakes say of slope and twin is held to the proofs of tests/specs in the same way.
 """
 
 import ast
@@ -12,6 +13,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from byhand.np.flash import flash_attention_backward, flash_attention_forward
+from byhand.np.gradcheck import gradcheck
+from specs import flash, vision
 from specs.vision import causal_rollout_stays_causal, what_entered_first_stays
 
 ROOT = Path(__file__).parents[1]
@@ -192,6 +196,12 @@ def words_back():
     return "dozen" if back == 12 else count(back)
 
 
+def a_token(program):
+    """Milliseconds, on record."""
+    (row,) = (r for r in record("pretrained_speed")["rows"] if (r["model"], r["program"]) == ("smollm2", program))
+    return str(round(row["ms"]["median"]))
+
+
 def nats_left():
     none, silenced = (printed("17_capstone", name) for name in ("none {9}", "best 5"))
     return count(none[0] - silenced[1])
@@ -228,6 +238,8 @@ CLAIMS = [  # page, words around the word, what computes it, a wrong word
     ("17_capstone", "Let us seed (five) faults into `gpt.py`", lambda: count(len(faults())), "four"),
     ("17_capstone", "each is one edit, but for the (third)", fault_of_two, "second"),
     ("17_capstone", "a password that stands a (dozen) tokens back", words_back, "ten"),
+    ("17_capstone", "the functions of the chapters took (40) milliseconds a token", lambda: a_token("NumPy"), "20"),
+    ("17_capstone", "and (27) with the weights joined", lambda: a_token("NumPy, joined weights"), "40"),
     ("17_capstone", "about (four) nats are left", nats_left, "two"),
     ("runs", "This gradient is wrong by (three quarters) of its length", plain_mean_off, "half"),
 ]
@@ -267,3 +279,88 @@ def test_what_sees_a_rollout_in_the_wrong_order():
         what_entered_first_stays(wrong)
     (row,) = re.findall(r"\| rollout in the wrong order \|.*", prose("15_vision"))
     assert "first layer" in row and "causal" not in row
+
+
+# The tables of typical mistakes: what the proofs say, and what they have no wrong version for
+
+MISTAKES = [  # page, row, stem of the proofs, story of the wrong version
+    ("15_vision", "a reshape without the exchange", vision, "patches cut without exchanging the axes"),
+    ("15_vision", "squares counted down, then right", vision, "patch order: down, then right"),
+    ("15_vision", "rows and columns exchanged in (15.3)", vision, "2-D positions: rows and columns exchanged"),
+    ("15_vision", "class token last, first row read", vision, "class token put last"),
+    ("15_vision", "$dt$ a mean over images", vision, "class token: mean for sum"),
+    ("15_vision", "mean over padding too", vision, "mean over padding too"),
+    ("16_flash", "accumulator not rescaled", flash, "accumulator not rescaled"),
+    ("16_flash", "$D$ left out, or of $dO$ alone", flash, "D forgotten"),
+    ("16_flash", "$D$ left out, or of $dO$ alone", flash, "D from dO alone"),
+    ("16_flash", "$\\Lambda$ without the maximum", flash, "maximum missing in the log-sum-exp"),
+    ("16_flash", "last keys lost where the block does not divide $n$", flash,
+     "last keys lost when the block does not divide them"),
+]
+
+
+def row_of(text, name):
+    """What a table of mistakes says of slope and twin."""
+    (row,) = re.findall(rf"(?m)^\| {re.escape(name)} \|(.*)\|$", text)
+    return [cell.strip() for cell in row.split("|")][:2]
+
+
+def row_is_proved(text, name, stem, story):
+    kinds = {m.caught for m in stem.WRONG if m.story == story and m.where.startswith("np.") and "twin" in m.caught}
+    (caught,) = kinds
+    return [cell.startswith("sees it") for cell in row_of(text, name)] == [
+        kind in caught.split() for kind in ("slope", "twin")]
+
+
+@pytest.mark.parametrize(("page", "name", "stem", "story"), MISTAKES, ids=[claim[3] for claim in MISTAKES])
+def test_a_table_of_mistakes_says_what_the_proofs_show(page, name, stem, story):
+    text = prose(page)
+    assert row_is_proved(text, name, stem, story)
+    slope, twin = row_of(text, name)
+    other = "–" if slope.startswith("sees it") else "sees it"
+    assert not row_is_proved(text.replace(f"| {name} | {slope} |", f"| {name} | {other} |"), name, stem, story)
+
+
+def not_rescaled(Q, K, V):
+    """Two keys at a time, whose values are added under another maximum; the sum of the weights is right."""
+    scale = 1 / np.sqrt(Q.shape[1])
+    m, l, o = np.full(len(Q), -np.inf), np.zeros(len(Q)), np.zeros((len(Q), V.shape[1]))
+    for j in range(0, len(K), 2):
+        S = scale * Q @ K[j : j + 2].T
+        top = np.maximum(m, S.max(axis=1))
+        E = np.exp(S - top[:, None])
+        m, l, o = top, l * np.exp(m - top) + E.sum(axis=1), o + E @ V[j : j + 2]
+    cache = flash_attention_forward(Q, K, V)[1]
+    return o / l[:, None], cache._replace(O=o / l[:, None], L=m + np.log(l))
+
+
+def summed_in_float16(X, W):
+    Y = np.zeros((len(X), W.shape[1]), np.float16)
+    for x, w in zip(X.T, W, strict=True):
+        Y += np.outer(x, w).astype(np.float16)
+    return Y.astype(float), (X, W)
+
+
+def test_small_scores_hide_a_missing_factor_from_the_twin_and_not_from_the_slope():
+    rng = np.random.default_rng(0)
+    found = {}
+    for size in (0.03, 1.0):
+        Q, K, V = size * rng.normal(size=(8, 4)), size * rng.normal(size=(8, 4)), rng.normal(size=(8, 4))
+        order = rng.permutation(8)
+        O = not_rescaled(Q, K, V)[0]
+        found[size] = (gradcheck(not_rescaled, flash_attention_backward, {"Q": Q, "K": K, "V": V}, rng),
+                       np.abs(O - flash_attention_forward(Q, K, V)[0]).max(),
+                       np.abs(O - not_rescaled(Q, K[order], V[order])[0]).max())
+    slope, twin, order = found[0.03]
+    assert min(slope["Q"], slope["K"]) > 0.1 > 1e-2 > max(slope["V"], twin, order)
+    slope, twin, order = found[1.0]
+    assert min(*slope.values(), twin, order) > 1e-2
+    assert row_of(prose("16_flash"), "the same, with small scores") == ["sees it, in $dQ$ and $dK$", "nearly passes"]
+
+
+def test_slopes_see_sums_in_float16():
+    rng = np.random.default_rng(0)
+    found = gradcheck(summed_in_float16, lambda dY, cache: (dY @ cache[1].T, cache[0].T @ dY),
+                      {"X": rng.normal(size=(4, 6)), "W": rng.normal(size=(6, 3))}, rng)
+    assert min(found.values()) > 1e-2
+    assert row_of(prose("16_flash"), "float16 sums") == ["sees it", "sees it"]
