@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from byhand.config import ModelConfig
+from byhand.cost import costs
 from byhand.np.flash import flash_attention_backward, flash_attention_forward
 from byhand.np.gradcheck import gradcheck
 from specs import flash, vision
@@ -91,6 +93,13 @@ def one_number():
     """What one number brings, of what the sinusoids bring."""
     bag, whole = printed("15_vision", "ViT, none")[0], printed("15_vision", "ViT, positions")[0]
     return nearest(SHARES, (printed("15_vision", "one number")[0] - bag) / (whole - bag))
+
+
+def feed_forward_over_attention(patch):
+    """Operations of feed-forward over those of scores and mixing, for the cell's model."""
+    n, d = (8 // patch) ** 2, 48
+    rows = {row.part: row.flops for row in costs(ModelConfig("encoder", 1, d, 4, 2), n)}
+    return rows["feed-forward"] / (rows["self-attention"] - 2 * 8 * n * d * d)
 
 
 def epochs():
@@ -216,6 +225,9 @@ def plain_mean_off():
 CLAIMS = [  # page, words around the word, what computes it, a wrong word
     ("15_vision", "the model makes about (four) times as many mistakes", strangers, "six"),
     ("15_vision", "About (four) times as many mistakes", strangers, "two"),
+    ("15_vision", "at $d = 48$ it is (three) times with single pixels",
+     lambda: count(feed_forward_over_attention(1)), "four"),
+    ("15_vision", "and (192) times with one token an image", lambda: str(round(feed_forward_over_attention(8))), "64"),
     ("15_vision", "all 600 steps, about (fourteen) times through", epochs, "twelve"),
     ("15_vision", "the linear layer are within (two) images of 400", images_apart, "one"),
     ("15_vision", "with (two) mistakes more in 400 than on plain ones", shuffled, "three"),
