@@ -4,9 +4,13 @@ import importlib
 import os
 import re
 import subprocess
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md", "book/index.md")}
@@ -209,6 +213,30 @@ def test_what_is_compiled_once_is_kept(tmp_path):
 
     assert keeps(MAKEFILE)
     assert not keeps(MAKEFILE.replace("unexport PYTHONDONTWRITEBYTECODE", ""))
+
+
+def too_new(oldest: str, asked: dict[str, str | None]) -> list[str]:
+    """Packages that do not install on this Python, by what each asks of it."""
+    return sorted(name for name, python in asked.items() if oldest not in SpecifierSet(python or ""))
+
+
+def test_what_is_pinned_installs_on_the_oldest_python_that_the_course_names():
+    """Debian 12 has 3.11.2. A pin made with a later 3.11 may ask for 3.11.5, and then nothing at all installs there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    oldest = re.fullmatch(r">=(\d+\.\d+)", project["requires-python"])[1] + ".0"
+    lines = [line.split(" #")[0].strip() for name in ("requirements.txt", "constraints.txt")
+             for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
+    names = {Requirement(line).name for line in lines if re.match(r"\w", line)}
+    asked = {}
+    for name in names:
+        try:
+            asked[name] = metadata.metadata(name)["Requires-Python"]
+        except metadata.PackageNotFoundError:  # of another system, or of another Python than this one
+            continue
+    assert len(asked) > 0.9 * len(names) > 100
+    assert too_new(oldest, asked) == []
+    assert too_new(oldest, asked | {"soupsieve": ">=3.11.5"}) == ["soupsieve"]
+    assert too_new("3.10.4", asked)  # NumPy, for one
 
 
 def builds(folder, makefile, changed):

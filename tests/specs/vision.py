@@ -131,6 +131,13 @@ def causal_rollout_stays_causal(module):
     same(np.triu(rolled_out(module, layers), 1), np.zeros((2, 5, 5)), "what comes later")
 
 
+def what_entered_first_stays(module):
+    """Where all rows of the first layer look at one, all weight of the rollout lies there: later layers mix equal rows.
+    In the wrong order it does not, while causal weights stay causal in any order."""
+    layers = [np.tile(np.eye(5)[3], (2, 3, 5, 1)), *rng().dirichlet(np.ones(5), size=(2, 2, 3, 5))]
+    near(rolled_out(module, layers, 0.0), np.broadcast_to(np.eye(5)[3], (2, 5, 5)), "rollout and what entered")
+
+
 def runs_on_any_device(module):
     """The mean over a mask too, which waits for no value."""
     invariants.runs_on_any_device(module, TWINS)
@@ -164,9 +171,9 @@ TORCH = [(name.removesuffix("_forward"), error, says, *map(to_torch, given)) for
 INVARIANTS = {
     "np.vision": [patches_by_loops, patches_and_a_matrix_are_a_convolution, grid_rows_then_columns,
                   class_token_comes_first, pooling_forgets_padding, rollout_is_running_the_layers,
-                  causal_rollout_stays_causal, *habits(TWINS), refusals(*WRONG)],
+                  causal_rollout_stays_causal, what_entered_first_stays, *habits(TWINS), refusals(*WRONG)],
     "pt.vision": [means_outlive_their_sums, rollout_is_running_the_layers, causal_rollout_stays_causal,
-                  runs_on_any_device, refusals(*TORCH)],
+                  what_entered_first_stays, runs_on_any_device, refusals(*TORCH)],
 }
 
 WRONG = [
