@@ -106,6 +106,14 @@ def test_a_number_of_the_prose_is_right_in_its_last_digit(page, said, worked_out
     assert right_in_its_last_digit(re.search("⟨(.+)⟩", said)[1], worked_out())
 
 
+@pytest.mark.parametrize(("page", "said", "worked_out"), NUMBERS, ids=[f"{page}-{said}" for page, said, _ in NUMBERS])
+def test_its_neighbours_are_refused(page, said, worked_out):
+    plain = re.sub(r"[{},]", "", re.search("⟨(.+)⟩", said)[1])
+    digits = len(plain.partition(".")[2])
+    for step in (-1, 1):
+        assert not right_in_its_last_digit(f"{float(plain) + step * 10.0 ** -digits:.{digits}f}", worked_out())
+
+
 @pytest.mark.parametrize(("written", "of", "right"), [
     ("1.5", lambda: 0.06 / 0.04, True), ("1.5", lambda: apart_by_sense(trained=False), False),  # as it stood there once
     ("0.30", lambda: 0.304, True), ("0.30", lambda: 0.306, False), ("7{,}920", lambda: 7920.4, True),
