@@ -60,7 +60,6 @@ def layers_until(field, kernel, dilation):
     return next(L for L in range(1, 1000) if receptive_field(kernel, [dilation(i) for i in range(L)]) >= field)
 
 
-
 NUMBERS = [
     ("01_recurrent", r"h_1 = \tanh 0.1 = ⟨0.0997⟩$", lambda: math.tanh(0.1)),
     ("01_recurrent", r"$h_2 = \tanh 0.0997 = ⟨0.0993⟩$", lambda: math.tanh(math.tanh(0.1))),
