@@ -1,6 +1,7 @@
 """A submission as text: the code cells of a notebook, whatever state it comes in. Nothing of it is run here."""
 
 import ast
+import contextlib
 import functools
 import hashlib
 import json
@@ -18,6 +19,7 @@ from .statements import Statement, Statements, leaves
 LARGEST, CODE = 5 << 20, 1 << 18  # bytes of a file, its pictures among them; letters of code: a tree is 1000 times that
 NONE = "no function of this set"  # a note: nothing is run of it, and it may be the wrong file
 SHORT, PATIENCE = 1 << 14, 10.0  # letters that are read in no time, whatever they are; seconds for all others
+DEEPEST = 300  # steps of a cell's tree: what Python reads here it might not read again, a few calls further down
 TRIED = """
 import ast, json, sys
 for text in json.load(sys.stdin):
@@ -62,7 +64,7 @@ class Submission:
         """`functions`, and without a source all other names that anything but an import makes: what they stand for may
         be called as well."""
         told = {name for s, _ in self._leaves for name in s.makes - s.modules.keys()}
-        told = told.union(*(self.statements.effects(name) for s, _ in self._leaves for name in s.loads))
+        told |= self.statements.effects(*{name for s, _ in self._leaves for name in s.loads})
         return dict.fromkeys(sorted(told), (0, "")) | self.functions
 
     @property
@@ -112,7 +114,8 @@ class Submission:
                 match call:
                     case ast.Call(func=ast.Name(id="check") | ast.Attribute(attr="check"),
                                   args=[ast.Constant(value=str(key)), answer]) if key in asked:
-                        more[asked[key]] = ast.unparse(answer)
+                        with contextlib.suppress(RecursionError):  # so deep an answer is nobody's
+                            more[asked[key]] = ast.unparse(answer)
         more = [f"{name} = {text}" for name, text in more.items() if name not in self.written]
         return replace(self, cells=(*self.cells, "\n".join(more))) if more else self
 
@@ -126,6 +129,13 @@ def _unseen(text) -> bool:
     """Does a cell give exec a text that nobody can read before it runs?"""
     return any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id == "exec" and executed(x) is None
                for node in ast.parse(text).body for x, _ in run_at_once(node))
+
+
+def _deep(tree) -> bool:
+    here = [tree]
+    for _ in range(DEEPEST):
+        here = [y for x in here for y in ast.iter_child_nodes(x)]
+    return bool(here)
 
 
 def _source(node, lines) -> str:
@@ -181,7 +191,9 @@ def _of_cells(sha, code) -> Submission:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ast.parse(text)
+                tree = ast.parse(text)
+            if _deep(tree):
+                raise RecursionError(f"more than {DEEPEST} steps deep; write it in several statements")
             kept.append(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             kept.append("")  # so that each has the number that it has in the notebook
