@@ -119,6 +119,11 @@ IN_A = [  # what the first answer does before it computes anything; it loses its
     ("a sleep", "loop", "import time\ntime.sleep(1000)", "stopped"),
     ("a recursion with the limit raised", "recursion", "import sys\nsys.setrecursionlimit(10**7)\ndef f(n):\n    return f(n + 1) + 1\nf(0)", ""),
     ("three gigabytes", "memory", "x = np.ones(3 * 2**27)\nx += 1", ""),
+    ("four gigabytes of five processes", "memory", "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        break\nx = b'x' * (25 << 25)\ntime.sleep(20)\nos._exit(0)", "too much memory with processes of its own"),
+    ("three gigabytes that processes could share", "memory", "import mmap\nm = mmap.mmap(-1, 3 << 30)\nfor _ in range(96):\n    m.write(bytes(32 << 20))\nm.seek(0)\nraise RuntimeError('it had them')", "too much memory with processes of its own"),
+    *((name, "memory", code + "raise RuntimeError('it was carried out')", REFUSED) for name, code in (
+        ("files of memory alone", "import os\nos.memfd_create('x')\n"),
+        ("memory that outlives its process", "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nif libc.shmget(0, 4096, 0o1600) < 0:\n    raise OSError(ctypes.get_errno(), 'not permitted')\n"))),
     ("fifty children", "processes", "import os, time\nfor _ in range(50):\n    if os.fork() == 0:\n        time.sleep(60)\n        os._exit(0)\ntime.sleep(60)", ""),
     ("a scratch folder filled", "disk", "for i in range(100):\n    open(f'/tmp/{i}', 'wb').write(bytes(2**20))", ""),
     ("a sparse file of two gigabytes", "disk", "with open('/tmp/sparse', 'wb') as file:\n    file.truncate(2 * 2**30)\n    file.seek(2 * 2**30 - 1)\n    file.write(b'x')", ""),
