@@ -172,8 +172,8 @@ def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None,
             after=lambda: None, also=(), pages=lambda process: ()) -> Ran:
     """Run the command line(pipe, file) in `place` with these settings; `kill` ends its process and all below it.
 
-    `after` ends what is left of it when it has ended by itself. The files `also`, by number, go along. `pages` tells the
-    pages of memory of each of its processes: what they share is in no limit of one of them.
+    `after` ends what is left of it when it has ended by itself. The files `also`, by number, go along. `pages` tells
+    the pages of memory of each of its processes: what they share is in no limit of one of them.
     """
     reading, writing = os.pipe()
     begun = time.monotonic()

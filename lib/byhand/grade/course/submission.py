@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..forbid import LATER, names_in
+from ..forbid import LATER, MADE, names_in, spelt
 from .magics import RUN, plain, whole
 from .names import DEFINED, IMPORTS, executed, looked_up, run_at_once
 from .statements import Statement, Statements, leaves
@@ -89,7 +89,7 @@ class Submission:
     def reached(self, name: str, apart=()) -> set[str]:
         """The identifiers of a function and of what it uses of the notebook, other functions or names that stand for
         something, `apart` from some."""
-        seen, found, waiting = set(), set(), [name]
+        seen, found, nodes, waiting = set(), set(), [], [name]
         while waiting:
             if (here := waiting.pop()) in seen or here in apart:
                 continue
@@ -98,8 +98,10 @@ class Submission:
             for s in self._makers.get(here, ()):
                 if not isinstance(s.node, IMPORTS):
                     found = found.union(names_in(s.node), *map(names_in, _executed(s.node)))
+                    nodes += [s.node, *_executed(s.node)]
                     waiting += looked_up(s.node, LATER)
-        return found
+        made = any(executed(x) is None for node in nodes for x in ast.walk(node) if _is_run(x))
+        return found | spelt(found, nodes) | ({MADE} if made else set())
 
     def answers(self, questions) -> set[str]:
         """The names of those questions for which something stands in it: a function, or what else may be called."""
@@ -123,6 +125,10 @@ class Submission:
 def _executed(node):
     """The statements in texts that it gives to exec or eval."""
     return [y for x in ast.walk(node) for y in executed(x) or ()]
+
+
+def _is_run(x) -> bool:
+    return isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in ("eval", "exec")
 
 
 def _unseen(text) -> bool:
