@@ -166,7 +166,7 @@ def main(asked):
 
 
 def together():
-    """Four processes, none of which has more than one may have: each of them writes into all of its pages, and stays."""
+    """Four processes, none of which has more than one may: each writes into all of its pages, and stays."""
     reading, writing = os.pipe()
     for _ in range(4):
         if os.fork() == 0:
