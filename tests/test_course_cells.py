@@ -346,7 +346,7 @@ WRONG = [  # part, the way that must be lost, and the edit
     ("statements", "a piece deleted", " or not wanted.isdisjoint(s.stores)", ""),
     ("statements", "a seed", "or self._is_setting(s, wanted)", ""),
     ("statements", "a seed by its own name", "not s.calls and not s.loads for", "not s.calls and s.loads for"),
-    ("statements", "a deeper stack", 'endswith("setrecursionlimit")', 'endswith("never")'),
+    ("statements", "a deeper stack", '"setrecursionlimit" ==', '"never" =='),
     ("statements", "a function that fills what it is given", "return names if any(self._summary(s)[2]", "return set() if any(self._summary(s)[2]"),
     ("statements", "NumPy's own that fill", 'if last in ALTER or', "if"),
     ("statements", "out=", 'if k.arg == "out" and', "if False and"),
