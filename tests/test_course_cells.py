@@ -6,6 +6,7 @@ versions are those of a grader that leaves something out.
 """
 
 import ast
+import inspect
 import sys
 import time
 from contextlib import nullcontext
@@ -14,10 +15,12 @@ from types import SimpleNamespace
 from unittest import mock
 
 import pytest
-from byhand.grade.course import child, cli, crossing, grading, magics, names, statements, submission
-from byhand.grade.forbid import forbidden, looked_up, names_in, names_of
+from byhand.grade import forbid
+from byhand.grade.course import child, cli, crossing, grading, magics, names, statements, store, submission, ways
+from byhand.grade.forbid import MADE, forbidden, looked_up, names_in, names_of, odd
 from byhand.grade.limits import time_limit
-from byhand.grade.sets import questions_of
+from byhand.grade.model import NUMPY_ONLY
+from byhand.grade.sets import SETS, questions_of, references_of
 from confining import confined
 from hostile import HEAD, KEY, A, C, notebook
 from proofs import as_shipped
@@ -197,9 +200,16 @@ JAX = {
     "def f(x: 'jax.Array') -> 'jax.Array':\n    return x": False, "def f(x):\n    y: jax.Array = x\n    return y": False,
     "def f(x):\n    import jax\n    return jax.nn(x)": True, "def f(x):\n    import jax.numpy as jnp\n    return jnp.dot(x)": True, "def f(x):\n    from jax import nn\n    return nn(x)": True,
     "def f(x):\n    return x.jax": True, "def f(x):\n    return jax(x)": True, "def g(x):\n    import jax\ndef f(x):\n    return g(x)": True, "def f(x):\n    return (lambda y: jax(y))(x)": True,
+    **{f"import builtins, importlib, operator, sys\nW = ''\ndef f(x):\n    return {text}(x)": True for text in (
+        "getattr(x, 'j' + 'ax')", "vars(x)['jax']", "x.__dict__['ja' 'x']", "operator.attrgetter('nn.jax')(x)", "importlib.import_module('jax.nn').relu", "globals()['jax']",
+        "x.__getattribute__(('j' 'ax', 3)[0])", "getattr(x, *('jax',))", "[getattr(x, n) for n in ('relu', 'jax')][1]")},
+    "W = 'j' + 'ax'\ndef f(x):\n    return getattr(x, W)": True, "def g(x, n):\n    return getattr(x, n)\ndef f(x):\n    return g(x, 'jax')": True,
+    "def f(x):\n    'No jax here.'\n    return getattr(x, 'real')": False, "def f(x):\n    return x['jax']": False, "def f(x):\n    raise ValueError('jax is not allowed', getattr(x, 'ajax'))": False,
+    "W = 'jax'\ndef f(x):\n    return getattr(x, 'real')": False,
 }
 TEXTUAL = {  # of a file alone: what a text that is run uses
     "exec('import jax\\ndef f(x):\\n    return jax.nn(x)')": True, "def f(x):\n    exec('import jax')\n    return x": True, "def f(x):\n    return eval(' jax.nn(x)')": True, "exec('import jax.numpy as J')\ndef f(x):\n    return J.dot(x)": True,
+    "exec('import j' + 'ax\\ndef f(x):\\n    return x')": True, "def f(x):\n    return eval('j' 'a' + f'x.nn(x)')": True,
     "exec('def f(x):\\n    jax = x\\n    return jax')": False, "def f(x):\n    return eval('x') if x else 'jax'": False,
 }
 
@@ -217,6 +227,42 @@ def test_a_name_in_a_text_that_is_run_is_found(text):
     assert ("jax" in submission.parsed(notebook(text), ".ipynb").reached("f")) == TEXTUAL[text]
     wrong = rewritten(Path(submission.__file__), ", *map(names_in, _executed(s.node))", "", real=submission)
     assert "jax" not in wrong.parsed(notebook(text), ".ipynb").reached("f")
+
+
+ROUND = {  # what an answer uses, and what is told of it where names are forbidden, and where none are
+    "getattr(np, ''.join(('di', 'ag')))(x)": ("getattr", ""), "sys._getframe(1).f_locals": ("_getframe, f_locals", "_getframe, f_locals"), "vars(x)['a']": ("vars", ""),
+    "eval('np.' + chr(100))(x)": (MADE, ""), "eval('x + 1')": ("", ""), "model.eval()": ("", ""), "np.exp(x)": ("", ""), "list(model.modules())": ("", "")}
+
+
+@pytest.mark.parametrize("text", ROUND)
+def test_who_grades_is_told_of_a_way_round(text, tmp_path):
+    """Of an answer with points, and of no other; library functions that are used inside are none of its own."""
+    cells = f"import numpy as np, sys\ndef outer_product(x):\n    return {text}\n", "def scratch(x):\n    return getattr(x, 'y')\n"
+    named, free = (SimpleNamespace(id=f"99.{i}", name="outer_product", forbid=(*NUMPY_ONLY, *more)) for i, more in enumerate([("diag",), ()]))
+    with store.Store(tmp_path) as kept:
+        for who, points in (("ann", 2), ("ben", 0)):
+            kept.receive(who, who, who, ".ipynb", notebook(*cells, who))
+            graded = [grading.Graded(q.id, "graded", points, 2, "") for q in (named, free)]
+            kept.keep(kept.db.execute("SELECT max(id) FROM submission").fetchone()[0], 1, "graded", "sandbox", "", 1.0, graded)
+        found = {(who, q): ", ".join(names) for who, q, names in ways.round_about(kept, [named, free])}
+    assert found == {("ann", q): names for q, names in zip(("99.0", "99.1"), ROUND[text], strict=True) if names}
+
+
+def test_no_right_answer_asks_for_a_way_round():
+    for set_id in SETS:
+        text = names_in(inspect.getsource(sys.modules[next(iter(references_of(set_id).values())).__module__]))
+        for q in questions_of(set_id):
+            assert odd(text, q) == () and set(forbidden(names_of(references_of(set_id)[q.name]), q)) <= {"byhand"}, q.id
+
+
+@pytest.mark.parametrize(("old", "new", "seen"), [
+    ("return value.split(\".\") if re.fullmatch(r\"\\w+(\\.\\w+)*\", value) else []", "return re.findall(r\"\\w+\", value)", "jax is not"), ("if found & INTO and (", "if (", "x['jax']"),
+    ("isinstance(value, (tuple, frozenset)) else []", "False else []", "*('jax',)")])
+def test_a_wrong_reader_of_spelt_names_is_caught(old, new, seen):
+    wrong = rewritten(Path(forbid.__file__), old, new, real=forbid)
+    text = next(text for text in JAX if seen in text)
+    with mock.patch.multiple(submission, spelt=wrong.spelt):
+        assert ("jax" in submission.parsed(notebook(text), ".ipynb").reached("f")) != JAX[text]
 
 
 def test_an_attribute_is_no_module_of_its_name():
@@ -300,7 +346,7 @@ WRONG = [  # part, the way that must be lost, and the edit
     ("statements", "a piece deleted", " or not wanted.isdisjoint(s.stores)", ""),
     ("statements", "a seed", "or self._is_setting(s, wanted)", ""),
     ("statements", "a seed by its own name", "not s.calls and not s.loads for", "not s.calls and s.loads for"),
-    ("statements", "a deeper stack", 'endswith("setrecursionlimit")', 'endswith("never")'),
+    ("statements", "a deeper stack", '"setrecursionlimit" ==', '"never" =='),
     ("statements", "a function that fills what it is given", "return names if any(self._summary(s)[2]", "return set() if any(self._summary(s)[2]"),
     ("statements", "NumPy's own that fill", 'if last in ALTER or', "if"),
     ("statements", "out=", 'if k.arg == "out" and', "if False and"),

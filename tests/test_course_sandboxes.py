@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from byhand.grade.course import keeper, sandbox, syscalls
+from byhand.grade.course import isolation, keeper, sandbox, syscalls
 from byhand.grade.course.child import frame, frames
 from confining import confined
 from hostile import FULL, HEAD, A, B, C, body, graded_of, notebook
@@ -44,7 +44,7 @@ def asked_of(m, machine):
     m._once = machine.once
     found = m._answers("04", None, {"questions": [{"id": q} for q in ASKED]}, [], None)
     assert set(found) == set(ASKED)
-    return {q for q in ASKED if found[q][1][1] == "your function ended the process that runs it"}, machine.asked
+    return {q for q in ASKED if found[q][1][1] == m.ENDED}, machine.asked
 
 
 def check_guilty(m):
@@ -120,6 +120,34 @@ def test_the_next_user_has_no_process_left(monkeypatch):
         sleeper.communicate()
     with sandbox.free_user() as again:
         assert again == user
+
+
+HELD = "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        break\nx = b'x' * (80 << 20)\nos.write(int(os.environ['RESULT_FD']), b'y')\ntime.sleep(9)"
+SHARED = "import mmap, os, time\nm = mmap.mmap(FILE, 300 << 20)\n[m.write(bytes(20 << 20)) for _ in range(15)]\nos.write(int(os.environ['RESULT_FD']), b'y')\ntime.sleep(9)"
+
+
+@confined
+@pytest.mark.parametrize("text", [HELD, SHARED.replace("FILE", "-1"), SHARED.replace("FILE", "os.open('/dev/zero', os.O_RDWR)")])
+@pytest.mark.parametrize("way", [sandbox.confined, isolation.separate])
+def test_all_processes_together_have_one_limit_of_memory(text, way, tmp_path, monkeypatch):
+    """The kernel counts what each has for itself: neither its children's, nor what they share. Without the look at all
+    of it they keep it."""
+    small = sandbox.Limits(seconds=60.0, data=100 << 20)
+    (tmp_path / "worker.py").write_text(text)
+    tmp_path.chmod(0o755)
+    ran = way(tmp_path, small)
+    assert ran.end == ("memory" if way is sandbox.confined else "ended") and ran.seconds < 9
+    if way is sandbox.confined:
+        monkeypatch.setattr(sandbox, "TOGETHER", 1000)
+        ran = way(tmp_path, small)
+        assert ran.end == "ended" and ran.seconds > 9
+
+
+@confined
+def test_a_limit_of_memory_for_all_spares_an_honest_answer(tmp_path):
+    """What children share with the process above them counts once for each, and is far from the limit."""
+    code = "import multiprocessing as mp\nwith mp.get_context('fork').Pool(4) as pool:\n    assert sum(pool.map(abs, range(100))) == 4950"
+    assert points_of(graded_of(tmp_path, notebook(HEAD, body(A, code), B, C))[1]) == FULL
 
 
 @confined

@@ -31,6 +31,7 @@ from byhand.grade.course import (
     isolation,
     sandbox,
     similar,
+    statements,
     store,
     submission,
     terminal,
@@ -46,7 +47,7 @@ from proofs import as_shipped
 from rewritten import rewritten
 from test_course_parts import Shelf, collecting
 
-PARTS = (batch, child, collect, crossing, export, grading, incoming, inert, judge, sandbox, shapes, similar, store, submission, terminal, whose)
+PARTS = (batch, child, collect, crossing, export, grading, incoming, inert, judge, sandbox, shapes, similar, statements, store, submission, terminal, whose)
 REAL = {module.__name__.rsplit(".", 1)[1]: module for module in PARTS}
 NAMED = questions_of("04")[1]  # one output, public and hidden cases
 
@@ -114,6 +115,25 @@ def check_reading(m, tmp_path):
         assert found.status == "read" and found.functions is not None and found.reached("f") is not None
         assert time.process_time() - begun < 15, text[:20]
     assert m.submission.parsed(*code("a\n" * 200_000)).status == "unreadable"
+
+
+def check_nested(m, tmp_path):
+    """No shape of a text ends the reading, or is read for minutes: it costs its own cell at most, and no other submission."""
+    shapes = {
+        "an answer": "check('04.1', " + "-" * 450 + "x)", "a condition": "if a: pass\n" + "elif a: pass\n" * 1400, "a test": "if " + "-" * 1500 + "x: pass",
+        "near to what Python reads": [f"x = {'-' * n}x" for n in range(2700, 2940, 4)], "calls": "f" + "()" * 2500, "a sum": "x = " + "1 + " * 2500 + "1",
+        "functions that hand on": "\n".join(f"def a{i}(x): x.b = 1; a{i + 1}(x)" for i in range(3000)) + "\na0(attention)",
+        "names of names": "\n".join(f"a{i} = a{i + 1}" for i in range(12000))}
+    with mock.patch.object(m.submission, "Statements", m.statements.Statements):
+        for name, cells in shapes.items():
+            found = m.submission.parsed(*code(HEAD, A, B, C, *([cells] if isinstance(cells, str) else cells)))
+            assert found.answers(questions_of("04")) == {"attention", "softmax_vjp", "related_score"}, name
+            assert found.answering(questions_of("04")).reached("attention") >= {"sqrt"}, name
+            assert not found.notes or "300 steps deep" in found.notes[0], name
+        more = m.submission.parsed(*code("x = " + "-" * 200 + "1", "if a: pass\n" + "elif a: pass\n" * 200, "def f(x):\n    return x" + " + 1" * 200))
+        assert more.notes == () and "f" in more.functions
+    many = [f"def g{i}(x):\n    return x" for i in range(60)] + [f"g{i}(attention)" for i in range(60)]
+    assert len(m.statements.Statements([A, *many]).needed("attention")) == 1  # what only reads is still told apart
 
 
 def check_lines(m, tmp_path):
@@ -235,6 +255,9 @@ def collected(m, tmp_path):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("x")
     found = m.collect.collect(shelf := Shelf(), folder)
     assert sorted(found.kept) == ["101", "102", "103", "104"] and found.several == {} and len(found.refused) == 2
+    with mock.patch.object(m.collect, "parsed", lambda data, suffix, read=m.collect.parsed: 1 / (data != b"102/a_101_99_lab.py") and read(data, suffix)):
+        found = m.collect.collect(Shelf(), folder)
+    assert sorted(found.kept) == ["101", "103", "104"] and "102/a_101_99_lab.py: the grader fails to read it (ZeroDivisionError); look at it" in found.refused
     (tmp_path / "one" / "class").mkdir(parents=True)
     for name in ("annx_1_1_lab.py", "benx_2_2_lab.py"):
         (tmp_path / "one" / "class" / name).write_text(name)
@@ -340,6 +363,12 @@ WRONG = [  # part, the check that must fail, and the edit
     ("submission", "reading", "found[s.node.name] = s.cell, _source(s.node, lines[s.cell])", 'found[s.node.name] = s.cell, ast.get_source_segment(self.cells[s.cell], s.node) or ""'),
     ("submission", "reading", "if sum(map(len, code)) > CODE:", "if False:"),
     ("submission", "reading", "for node in ast.parse(text).body:\n            compile(ast.Module([node], [])", "for node in [ast.parse(text)]:\n            compile(node"),
+    ("submission", "nested", "if _deep(tree):", "if False:"),
+    ("submission", "nested", "DEEPEST = 300", "DEEPEST = 30"),
+    ("submission", "nested", "told |= self.statements.effects(*{name for s, _ in self._leaves for name in s.loads})", "told = told.union(*(self.statements.effects(name) for s, _ in self._leaves for name in s.loads))"),
+    ("statements", "nested", "if self._open == MOST_CALLS:", "if False:"),
+    ("statements", "nested", "            self._open -= 1\n", ""),
+    ("collect", "collect", "            except Exception as error:  # a fault of ours is of one file, too", "            except OSError as error:"),
     ("submission", "lines", "else plain(text) for text", "else text for text"),
     ("submission", "sources", "here[-1] = here[-1][:node.end_col_offset]", "pass"),
     ("submission", "sources", "here[0] = here[0][node.col_offset:]", "here[0] = here[0][1:]"),

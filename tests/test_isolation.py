@@ -23,7 +23,7 @@ LIBRARY = Path(grading.__file__).parents[3]
 FORGERIES = [a for a in ATTACKS if a.kind == "forgery"]
 KEPT = [a for a in ATTACKS if a.name in ("a loop deaf to signals", "fifty children", "three gigabytes", "the worker killed",
                                          "a result of a gigabyte")]
-PROMISED = {"1.5 GB of memory are had", "rights of root are kept", doctor.SLEEPS}
+PROMISED = {"1.5 GB of memory are had", "rights of root are kept", doctor.TOGETHER, doctor.SLEEPS}
 
 
 # A process of its own

@@ -86,8 +86,12 @@ def collect(store, source: str | Path, roster=(), questions=(), given: str = "")
             except Exception as error:  # BadZipFile, RuntimeError, zlib.error, …: one that is damaged, of a class
                 left.refused.append(f"{file.name}: {getattr(error, 'strerror', None) or error}")
                 continue
-            text = parsed(data, file.suffix)
-            answers = bool(text.answers(questions))
+            try:
+                text = parsed(data, file.suffix)
+                answers = bool(text.answers(questions))
+            except Exception as error:  # a fault of ours is of one file, too
+                left.refused.append(f"{file.name}: the grader fails to read it ({type(error).__name__}); look at it")
+                continue
             student = names.get(plain(owner.student), "") if names else owner.student
             if questions and not answers and not (names and student) and whose.beside(listed, file.name):
                 left.passes("it lies beside the students' folders, and has no function of this set", file.name)

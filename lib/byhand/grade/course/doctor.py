@@ -17,8 +17,9 @@ from typing import NamedTuple
 from . import isolation, probes, sandbox, syscalls
 
 SLEEPS = "what sleeps outlives its time"
+TOGETHER = "3 GB of memory are had by four processes together"
 CALLS = "system calls that no answer needs are heard"
-ALL = (*probes.PROBES, SLEEPS)
+ALL = (*probes.PROBES, TOGETHER, SLEEPS)
 OPEN = {  # what an isolation leaves open
     "sandbox": set(),
     "container": {"processes of others are seen"},
@@ -45,7 +46,8 @@ def left_open(way: str) -> set[str]:
 
 
 def probe(way: str = "sandbox", private=(), brief: bool = False, seconds: float = 60.0) -> list[Finding]:
-    """Each probe's outcome; the last, unless `brief`, is whether what sleeps is gone when its time is up.
+    """Each probe's outcome; the last two, unless `brief`, are whether processes share one limit of memory, and whether
+    what sleeps is gone when its time is up.
 
     `private` are folders that a submission must not look into, beside the home folder and the course's own answers.
     """
@@ -81,6 +83,8 @@ def probe(way: str = "sandbox", private=(), brief: bool = False, seconds: float 
         found = [Finding(name, came.get(name) == "", came.get(name, f"not tried: {ran.end}, code {ran.code}"),
                          name not in leaves) for name in probes.PROBES]
         if not brief:
+            ran = confine(job, sandbox.Limits(seconds=seconds), b'"together"')
+            found.append(Finding(TOGETHER, not ran.data, ran.data.decode(errors="replace")))
             ran = confine(job, sandbox.Limits(seconds=2), b"null")
             left = sorted(_running(str(job)))
             good = ran.end == "late" and ran.data == b"asleep\n" and not left

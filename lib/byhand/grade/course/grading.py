@@ -25,6 +25,7 @@ from .inputs import as_bytes, places_of, request
 from .modules import HOME, needed
 from .submission import Submission
 
+ENDED = "your function ended the process that runs it, or took too much memory with processes of its own"
 STUBS = ("check", "example", "hint", "selfcheck", "solution", "summary", "which_equation")
 
 
@@ -185,7 +186,7 @@ def _ended(set_id, submission, asked, parts, confine) -> tuple:
 
 def _both(question, ended):
     """What came back from the two children of a question, if both have ended."""
-    nothing = {}, "your function ended the process that runs it", []
+    nothing = {}, ENDED, []
     two = [ended.get((question, hidden), nothing) for hidden in (False, True)]
     results = {name: result for results, *_ in two for name, result in results.items()}
     return results, [note for _, note, _ in two], two[0][2]

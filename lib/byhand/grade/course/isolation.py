@@ -34,13 +34,14 @@ def contained(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran: 
         _end_all_of(user)
         try:
             return carried(lambda *_: line, limits, given, lambda _: _end_all_of(user), place, settings,
-                           after=lambda: _end_all_of(user))
+                           after=lambda: _end_all_of(user),
+                           pages=lambda _: [pages for *_, pages in keeper.of_user(user).values()])
         finally:
             _end_all_of(user)
 
 
 def _end_all_of(user: int) -> None:
-    while found := [pid for pid, (state, _) in keeper.of_user(user).items() if state != "Z"]:
+    while found := [pid for pid, (state, *_) in keeper.of_user(user).items() if state != "Z"]:
         keeper.end(found)
 
 

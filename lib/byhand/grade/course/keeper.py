@@ -17,8 +17,8 @@ DEATH_SIGNAL, SUBREAPER = 1, 36  # of prctl
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def descendants() -> dict[int, tuple[int, int]]:
-    """By process id, threads and pages of memory of all that descend from this process and live."""
+def descendants(above: int | None = None) -> dict[int, tuple[int, int]]:
+    """By process id, threads and pages of memory of all that descend from this process, or that one, and live."""
     parent, size = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -28,10 +28,10 @@ def descendants() -> dict[int, tuple[int, int]]:
         if fields[0] != "Z":
             size[int(folder.name)] = int(fields[17]), int(fields[21])
         parent[int(folder.name)] = int(fields[1])
-    found, waiting = {}, [os.getpid()]
+    found, waiting = {}, [os.getpid() if above is None else above]
     while waiting:
-        above = waiting.pop()
-        below = [child for child, p in parent.items() if p == above]
+        here = waiting.pop()
+        below = [child for child, p in parent.items() if p == here]
         waiting += below
         found |= {child: size[child] for child in below if child in size}
     return found
@@ -65,14 +65,14 @@ def reap() -> set[int]:
     return ended
 
 
-def of_user(user: int) -> dict[int, tuple[str, int]]:
-    """By its number, the state and the threads of each process of this user: what RLIMIT_NPROC counts."""
+def of_user(user: int) -> dict[int, tuple[str, int, int]]:
+    """By its number, the state, the threads, which RLIMIT_NPROC counts, and the pages of each process of this user."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if folder.stat().st_uid == user:
                 words = (folder / "stat").read_text().rpartition(")")[2].split()
-                found[int(folder.name)] = words[0], int(words[17])
+                found[int(folder.name)] = words[0], int(words[17]), int(words[21])
         except OSError:
             pass
     return found
@@ -93,7 +93,7 @@ def main() -> None:
         try:
             os.setsid()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
-            most = sum(threads for _, threads in of_user(os.getuid()).values()) + processes
+            most = sum(threads for _, threads, _ in of_user(os.getuid()).values()) + processes
             for what, value in ((resource.RLIMIT_DATA, data), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0),
                                 (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_NOFILE, 128),
                                 (resource.RLIMIT_NPROC, most)):

@@ -6,7 +6,7 @@ from collections import Counter
 from byhand.io.files import write_whole
 
 from ..sets import questions_of
-from . import export, feedback, spoilt, standing
+from . import export, feedback, spoilt, standing, ways
 from .submission import read
 from .terminal import GOOD, TITLES, UNSETTLED, called, gradebook, roster, say, set_of
 
@@ -16,7 +16,9 @@ def run_status(a) -> int:
     with gradebook(a) as store:
         say(*standing.lines(store.rows(most, roster(a)), store.points(), questions, store.seconds(), store.lent(),
                             store.moved(), store.revisions()),
-            *(f"look again: {student}: {why}" for student, why in spoilt.beside(store, questions)))
+            *(f"look again: {student}: {why}" for student, why in spoilt.beside(store, questions)),
+            *(f"look again: {student} {question} has points and uses {', '.join(names)}: read it"
+              for student, question, names in ways.round_about(store, questions)))
     return GOOD
 
 

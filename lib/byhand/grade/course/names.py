@@ -67,13 +67,29 @@ def executed(x):
     """The statements of `exec("…")`; None if its text is made only when it runs, and for whatever else x is."""
     match x:
         case ast.Call(func=ast.Name(id="exec" | "eval"), args=[
-                ast.Constant(value=str(text)) | ast.Call(func=ast.Name(id="compile"), args=[
-                    ast.Constant(value=str(text)), *_]), *_]):
+                ast.Call(func=ast.Name(id="compile"), args=[given, *_]) | given, *_]) if (
+                    text := _text(given)) is not None:
             try:
                 return ast.parse(text.strip() if x.func.id == "eval" else text).body
             except (SyntaxError, ValueError, RecursionError, MemoryError):  # it raises when it runs, too
                 return []
     return None
+
+
+def _text(node):
+    """What a text is, of one piece or of several that stand there; None for whatever else."""
+    pieces, waiting = [], [node]
+    while waiting:
+        match waiting.pop():
+            case ast.Constant(value=str(text)):
+                pieces.append(text)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                waiting += [right, left]
+            case ast.JoinedStr(values=values):
+                waiting += values[::-1]
+            case _:
+                return None
+    return "".join(pieces)
 
 
 def written(x):

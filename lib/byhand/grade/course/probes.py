@@ -165,6 +165,22 @@ def main(asked):
         os.write(out, json.dumps([name, str(said)[:200]]).encode() + b"\n")
 
 
+def together():
+    """Four processes, none of which has more than one may: each writes into all of its pages, and stays."""
+    reading, writing = os.pipe()
+    for _ in range(4):
+        if os.fork() == 0:
+            os.close(int(os.environ["RESULT_FD"]))
+            held = b"x" * (3 << 28)
+            os.write(writing, held[:1])
+            time.sleep(300)
+    for _ in range(4):
+        os.read(reading, 1)
+    time.sleep(2)
+    os.write(int(os.environ["RESULT_FD"]), b"they have it")
+    os.kill(-1 if os.getpid() < 20 else 0, 9)
+
+
 def sleepers():
     """Deaf to signals, in sessions of their own, and without the pipe."""
     import signal
@@ -183,5 +199,5 @@ def sleepers():
 if __name__ == "__main__":
     with os.fdopen(int(os.environ["GIVEN_FD"]), "rb") as file:  # the way that every submission is asked
         given = json.load(file)
-    main(given) if given else sleepers()
+    together() if given == "together" else main(given) if given else sleepers()
     sys.exit(0)

@@ -20,7 +20,7 @@ from byhand.io.files import Locked
 
 from . import keeper, syscalls
 
-MEGABYTE = 1 << 20
+MEGABYTE, TOGETHER, LOOK = 1 << 20, 2, 0.2  # LOOK: seconds from one look at all their memory to the next
 OWN = Path(__file__).resolve().parents[1]  # byhand/grade: questions and known mistakes, nothing for a submission
 LIBRARY = OWN.parent  # what of it answers may use comes with the job
 NOBODY, USERS = 61234, 4000  # users that own nothing; as root a sandbox becomes one of them that no other one is
@@ -36,7 +36,7 @@ class Limits:
 
     seconds: float = 60.0  # of the clock
     cpu: int = 60  # seconds of one process
-    data: int = 1 << 30  # bytes of memory
+    data: int = 1 << 30  # bytes of memory of one process; of all together TOGETHER times as many
     processes: int = 64
     file: int = 16 * MEGABYTE  # bytes of one file
     scratch: int = 32 * MEGABYTE  # bytes of /tmp
@@ -47,7 +47,7 @@ class Limits:
 @dataclass(frozen=True)
 class Ran:
     data: bytes  # what was written into the pipe
-    end: str  # "ended", "late", or "too much" came back
+    end: str  # "ended", "late", "too much" came back, or "memory"
     code: int
     seconds: float
 
@@ -164,14 +164,16 @@ def confined(job: Path, limits: Limits = Limits(), given: bytes = b"") -> Ran:  
           syscalls.as_file(program) if program else contextlib.nullcontext() as calls):
         also = (calls.fileno(),) if calls else ()
         return carried(lambda pipe, file: command(job, pipe, file, limits, user, *also), limits, given,
-                       lambda process: os.killpg(process.pid, signal.SIGKILL), also=also)
+                       lambda process: os.killpg(process.pid, signal.SIGKILL), also=also,
+                       pages=lambda process: [pages for _, pages in keeper.descendants(process.pid).values()])
 
 
 def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None, settings: dict | None = None,
-            after=lambda: None, also=()) -> Ran:
+            after=lambda: None, also=(), pages=lambda process: ()) -> Ran:
     """Run the command line(pipe, file) in `place` with these settings; `kill` ends its process and all below it.
 
-    `after` ends what is left of it when it has ended by itself. The files `also`, by number, go along.
+    `after` ends what is left of it when it has ended by itself. The files `also`, by number, go along. `pages` tells
+    the pages of memory of each of its processes: what they share is in no limit of one of them.
     """
     reading, writing = os.pipe()
     begun = time.monotonic()
@@ -195,9 +197,15 @@ def carried(line, limits: Limits, given: bytes, kill, place: Path | None = None,
     os.set_blocking(reading, False)
     with os.fdopen(reading, "rb", buffering=0) as pipe, _ended(process, kill):
         while True:
-            part = _some(pipe, begun + limits.seconds, lambda: process.poll() is not None and after())
+            soon = min(begun + limits.seconds, time.monotonic() + LOOK)
+            part = _some(pipe, soon, lambda: process.poll() is not None and after())
             if part == b"":
                 break
+            if sum(pages(process)) * keeper.PAGE > TOGETHER * limits.data:
+                end = "memory"
+                break
+            if part is None and time.monotonic() < begun + limits.seconds:
+                continue
             if part is None or size + len(part) > limits.result:
                 end = "late" if part is None else "too much"
                 break

@@ -15,6 +15,8 @@ PLAIN = (*IMPORTS, *DEFINED, ast.Assign, ast.AnnAssign, ast.AugAssign)
 ALTER = {"setattr", "delattr", "next", "shuffle", "fill_diagonal", "copyto", "put", "place", "putmask", "heappush",
          "heappop", "heapify", "insort", "update_wrapper", "setitem"}  # what they are given is another thing after it
 
+MOST_CALLS = 50  # of functions that hand on what they are given: what is behind them may change it
+
 
 class Statement:
     """One at the top level: where it stands, and the names that it makes, writes into and mentions."""
@@ -90,7 +92,7 @@ class Statements:
             for name in s.makes:
                 self.makers.setdefault(name, []).append(s)
             self.modules |= s.modules
-        self._effects, self._summaries = {}, {}
+        self._effects, self._summaries, self._open = {}, {}, 0
 
     def needed(self, answer: str) -> list[Statement]:
         """Those that make what the answer is made of or looks up, or that change it: not those that only read it."""
@@ -118,7 +120,7 @@ class Statements:
         wanted = {self.modules[name] for name in wanted if name in self.modules}
         for call in s.calls:
             if (name := root(call.func)) in self.modules and (
-                    self.modules[name] in wanted or ast.unparse(call.func).endswith("setrecursionlimit")):
+                    self.modules[name] in wanted or "setrecursionlimit" == getattr(call.func, "attr", name)):
                 return True
         return False
 
@@ -143,11 +145,11 @@ class Statements:
             return set()
         return {x for x in names if not any(isinstance(s.node, (*DEFINED, *IMPORTS)) for s in self.makers.get(x, ()))}
 
-    def effects(self, name) -> set[str]:
-        """The names of the notebook that a call of this one makes, or whose things it changes."""
-        found, seen, waiting = set(), set(), [name]
-        if name in self._effects:
-            return self._effects[name]
+    def effects(self, *names) -> set[str]:
+        """The names of the notebook that calls of these ones make, or whose things they change."""
+        found, seen, waiting = set(), set(), list(names)
+        if len(names) == 1 and names[0] in self._effects:
+            return self._effects[names[0]]
         while waiting:
             if (here := waiting.pop()) in seen:
                 continue
@@ -160,15 +162,20 @@ class Statements:
                     own, loads, _ = self._summary(s)
                     found |= own
                     waiting += loads
-        self._effects[name] = found
+        if len(names) == 1:
+            self._effects[names[0]] = found
         return found
 
     def _summary(self, s):
         """Of the functions in a statement: what they change of the notebook, what they mention of it, and the arguments
         that they change."""
         if s not in self._summaries:
+            if self._open == MOST_CALLS:
+                return set(), set(), {"whatever"}
             self._summaries[s] = set(), set(), set()  # one that calls itself
+            self._open += 1
             self._summaries[s] = self._summed(s)
+            self._open -= 1
         return self._summaries[s]
 
     def _summed(self, s):

@@ -1,6 +1,7 @@
 """A submission as text: the code cells of a notebook, whatever state it comes in. Nothing of it is run here."""
 
 import ast
+import contextlib
 import functools
 import hashlib
 import json
@@ -10,7 +11,7 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..forbid import LATER, names_in
+from ..forbid import LATER, MADE, names_in, spelt
 from .magics import RUN, plain, whole
 from .names import DEFINED, IMPORTS, executed, looked_up, run_at_once
 from .statements import Statement, Statements, leaves
@@ -18,6 +19,7 @@ from .statements import Statement, Statements, leaves
 LARGEST, CODE = 5 << 20, 1 << 18  # bytes of a file, its pictures among them; letters of code: a tree is 1000 times that
 NONE = "no function of this set"  # a note: nothing is run of it, and it may be the wrong file
 SHORT, PATIENCE = 1 << 14, 10.0  # letters that are read in no time, whatever they are; seconds for all others
+DEEPEST = 300  # steps of a cell's tree: what Python reads here it might not read again, a few calls further down
 TRIED = """
 import ast, json, sys
 for text in json.load(sys.stdin):
@@ -62,7 +64,7 @@ class Submission:
         """`functions`, and without a source all other names that anything but an import makes: what they stand for may
         be called as well."""
         told = {name for s, _ in self._leaves for name in s.makes - s.modules.keys()}
-        told = told.union(*(self.statements.effects(name) for s, _ in self._leaves for name in s.loads))
+        told |= self.statements.effects(*{name for s, _ in self._leaves for name in s.loads})
         return dict.fromkeys(sorted(told), (0, "")) | self.functions
 
     @property
@@ -87,7 +89,7 @@ class Submission:
     def reached(self, name: str, apart=()) -> set[str]:
         """The identifiers of a function and of what it uses of the notebook, other functions or names that stand for
         something, `apart` from some."""
-        seen, found, waiting = set(), set(), [name]
+        seen, found, nodes, waiting = set(), set(), [], [name]
         while waiting:
             if (here := waiting.pop()) in seen or here in apart:
                 continue
@@ -96,8 +98,10 @@ class Submission:
             for s in self._makers.get(here, ()):
                 if not isinstance(s.node, IMPORTS):
                     found = found.union(names_in(s.node), *map(names_in, _executed(s.node)))
+                    nodes += [s.node, *_executed(s.node)]
                     waiting += looked_up(s.node, LATER)
-        return found
+        made = any(executed(x) is None for node in nodes for x in ast.walk(node) if _is_run(x))
+        return found | spelt(found, nodes) | ({MADE} if made else set())
 
     def answers(self, questions) -> set[str]:
         """The names of those questions for which something stands in it: a function, or what else may be called."""
@@ -112,7 +116,8 @@ class Submission:
                 match call:
                     case ast.Call(func=ast.Name(id="check") | ast.Attribute(attr="check"),
                                   args=[ast.Constant(value=str(key)), answer]) if key in asked:
-                        more[asked[key]] = ast.unparse(answer)
+                        with contextlib.suppress(RecursionError):  # so deep an answer is nobody's
+                            more[asked[key]] = ast.unparse(answer)
         more = [f"{name} = {text}" for name, text in more.items() if name not in self.written]
         return replace(self, cells=(*self.cells, "\n".join(more))) if more else self
 
@@ -122,10 +127,21 @@ def _executed(node):
     return [y for x in ast.walk(node) for y in executed(x) or ()]
 
 
+def _is_run(x) -> bool:
+    return isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in ("eval", "exec")
+
+
 def _unseen(text) -> bool:
     """Does a cell give exec a text that nobody can read before it runs?"""
     return any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id == "exec" and executed(x) is None
                for node in ast.parse(text).body for x, _ in run_at_once(node))
+
+
+def _deep(tree) -> bool:
+    here = [tree]
+    for _ in range(DEEPEST):
+        here = [y for x in here for y in ast.iter_child_nodes(x)]
+    return bool(here)
 
 
 def _source(node, lines) -> str:
@@ -181,7 +197,9 @@ def _of_cells(sha, code) -> Submission:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ast.parse(text)
+                tree = ast.parse(text)
+            if _deep(tree):
+                raise RecursionError(f"more than {DEEPEST} steps deep; write it in several statements")
             kept.append(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             kept.append("")  # so that each has the number that it has in the notebook

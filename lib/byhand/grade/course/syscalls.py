@@ -13,6 +13,7 @@ REFUSED = (  # by name; what this libseccomp does not know, it leaves out
     "mount", "umount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount",
     "open_tree", "mount_setattr", "open_by_handle_at", "fanotify_init",  # to other files
     "unshare", "setns",  # into other namespaces
+    "memfd_create", "memfd_secret", "shmget", "msgget",  # memory that is no process's, and counts for none
     "add_key", "request_key", "keyctl",  # keys stay in the kernel, for the next submission to read
     "bpf", "userfaultfd", "perf_event_open", "io_uring_setup", "io_uring_enter", "io_uring_register", "syslog",
     "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module")  # into the kernel
