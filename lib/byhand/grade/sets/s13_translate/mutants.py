@@ -475,8 +475,8 @@ SMOOTHS = (
            "z − log Σ exp z at once.", "11.1", ("large logits",)),
     Mutant("bound of a sum", lambda logits, labels, pad, eps: (
         given := _smooth()(logits, labels, pad, eps))[:2] + ((labels >= 0).sum() * given[2],),
-           "The bound is that of the sum over all words: L is their mean, so its bound is the entropy of one q.", "13.2",
-           ("bound", "other sizes")),
+           "The bound is that of the sum over all words: L is their mean, so its bound is the entropy of one q.",
+           "13.2", ("bound", "other sizes")),
 )
 
 
@@ -835,8 +835,8 @@ WRITERS = (
         step, B, bos, eos, pad, max_len),
            "A row that was cut off ends with EOS here, which the model did not write.", "13.4", ("cut off",)),
     Mutant("words are what is not pad", _write(words=lambda size, done, found, pad, eos: (found != pad).sum(axis=1)),
-           "The words are counted by their ids, as those that are not pad: a live row may write a word that has this id. "
-           "Count each row's words as you write them.", "13.4", ("a word like pad",)),
+           "The words are counted by their ids, as those that are not pad: a live row may write a word that has this "
+           "id. Count each row's words as you write them.", "13.4", ("a word like pad",)),
 )
 
 

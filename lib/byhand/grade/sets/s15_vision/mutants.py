@@ -1473,8 +1473,8 @@ FRAMES = (
                                                  lambda N, w, h, n: _framed()(N, w, h)[1]),
            "A sound that is shorter than a frame has no whole frame.", "15.8", ("too short", "one sample short")),
     Mutant("hop cut down to a frame", lambda N, w, h: _framed()(N, w, min(w, h)),
-           "A hop longer than a frame is taken as one frame long: each frame begins `hop` samples after the one before, "
-           "and what lies between is in none.", "15.8", ("gaps",)),
+           "A hop longer than a frame is taken as one frame long: each frame begins `hop` samples after the one "
+           "before, and what lies between is in none.", "15.8", ("gaps",)),
     *(Mutant(f"rounded towards zero, {name}", _framed(count, lambda N, w, h, n: _framed()(N, w, h)[1]),
              "The quotient is rounded towards 0, as int does: for a sound a little shorter than a frame that is 0, and "
              "with the first frame one. Ask first whether a frame fits.", "15.8", seen)

@@ -1336,7 +1336,8 @@ WRONG = (
     Mutant("slowest call, for the first", _wrong(base=_later(np.max)),
            "The first call is compared with the slowest: compare it with the median of all others.", "16.12", NEAR),
     Mutant("the first call's rate", _wrong(fast=lambda seconds: seconds[0]),
-           "The rate is that of the first call, or of a mean in which it stands: the median of all others counts.", "16.12", NEAR),
+           "The rate is that of the first call, or of a mean in which it stands: the median of all others counts.",
+           "16.12", NEAR),
     Mutant("the second call", _wrong(base=lambda seconds: seconds[1]),
            "The first call is compared with the second: compare it with the median of all others.", "16.12", NEAR),
     Mutant("noise beside the median", _wrong(span=lambda seconds: (seconds[1:].max(), _median_later(seconds))),
@@ -1372,9 +1373,9 @@ WRONG = (
            else _wrong(order="fn")(seconds, flops, peak),
            "A rate below the peak is what a sound timing has: too fast is a rate above it.", "16.12", TIMING_ALL),
     Mutant("bounds counted in", _wrong(sharp="sfn"),
-           "What lies on a bound is called a fault, with ≥: all three bounds are to be passed, \"above\" and \"more than\".",
-           "16.12", NEAR),
-    Mutant("median less the first too", _wrong(base=lambda seconds: np.median(seconds[1:]) * 4 / 3,
+           "What lies on a bound is called a fault, with ≥: all three bounds are to be passed, above the peak and more "
+           "than three times and twice.", "16.12", NEAR),
+    Mutant("differences for quotients", _wrong(base=lambda seconds: np.median(seconds[1:]) * 4 / 3,
                                                spread=3.0),
            "Differences are compared with the bounds: the first call is to take three times the median, not the median "
            "and three times as much; so with noise, the longest twice the shortest.", "16.12", TIMING_ALL),

@@ -577,7 +577,8 @@ GROUPED = (
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0, softmax=True, inside=True, times=True):
+            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0, softmax=True,
+            inside=True, times=True):
     def function(dO, Q, K, V, c):
         s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
@@ -821,8 +822,8 @@ CAPPED = (
     Mutant(
         "slope of a sigmoid",
         _capped(softmax="diagonal"),
-        "A (1 − A) is the slope of a sigmoid, the diagonal of the softmax alone: each weight of a row depends on all its "
-        "scores.",
+        "A (1 − A) is the slope of a sigmoid, the diagonal of the softmax alone: each weight of a row depends on all "
+        "its scores.",
         "17.1",
         SCORES,
     ),
@@ -2371,8 +2372,8 @@ STEPPED = (
     Mutant(
         "divided by the rows twice",
         _steps("means of rows"),
-        "Each part is divided by its rows twice, by the mean of cross_entropy and once more: a step is the sum over all "
-        "rows, divided by N.",
+        "Each part is divided by its rows twice, by the mean of cross_entropy and once more: a step is the sum over "
+        "all rows, divided by N.",
         "17.5",
         ("even parts", "uneven parts", "one part", "empty parts", "other sizes"),
     ),
@@ -2798,8 +2799,8 @@ HIDING = (
     Mutant(
         "column for a row",
         _hiding(lambda X, g, N: np.linalg.svd(np.stack([np.ones_like(X), N, g, g * N]))[2][:, -1]),
-        "This is the last column of Vᵀ: np.linalg.svd returns it transposed, so what is orthogonal to the four rows stands "
-        "in its last row.",
+        "This is the last column of Vᵀ: np.linalg.svd returns it transposed, so what is orthogonal to the four rows "
+        "stands in its last row.",
         "17.5",
         BOTH_TOKENS,
     ),
@@ -3072,16 +3073,16 @@ RECORDS = (
     Mutant(
         "slopes first",
         _detective(order=("slopes", "gap", "labels")),
-        "Slopes are asked first, and a forward pass that computes something else can spoil them too: where logits differ "
-        "from the twin's, mask or wiring is the one fault.",
+        "Slopes are asked first, and a forward pass that computes something else can spoil them too: where logits "
+        "differ from the twin's, mask or wiring is the one fault.",
         "17.5",
         ("thirty records", "other numbers"),
     ),
     Mutant(
         "far from the floor",
         _far_from_the_floor,
-        "You ask how far the loss is from its floor, on either side. Labels that are too easy give a loss *below* it, be "
-        "it by little; above it is where any good model ends.",
+        "You ask how far the loss is from its floor, on either side. Labels that are too easy give a loss *below* it, "
+        "be it by little; above it is where any good model ends.",
         "17.5",
         EVERY,
     ),
