@@ -379,8 +379,9 @@ NAMING = (
            "that of the pixels in a square.", "15.1", EXHIBIT_ALL),
     Mutant("first row alone", _names(("right", "down first", "reshape", "transposed", "channels first"),
                                      look=lambda F: F[0]),
-           "An exhibit whose squares run down, then right, is called right. Square 0 is the upper left one in whatever "
-           "order they run, so the first row is not enough: look at the others too.", "15.1", EXHIBIT_ALL),
+           "An exhibit whose squares run down, then right, is called right. If you look at the first row alone: square "
+           "0 is the upper left one in whatever order they run. If you look at all: its rows are the squares of one "
+           "column after those of the other, and their pixels stay in order.", "15.1", EXHIBIT_ALL),
     *(Mutant(f"first two rows alone, {order[0]} first", _names(order, look=lambda F: F[:2]),
              "Two rows are not enough: where the squares at the border are of one colour, the first rows are the same "
              "in whatever order they were made. Compare all of them.", "15.1", ("a corner of one colour",))
