@@ -1053,6 +1053,26 @@ def test_the_array_whose_axes_do_not_fit_is_named():
         assert "X has 2 axes here, (" in repr(toy_report(answer))
 
 
+def test_the_shape_that_was_unpacked_into_too_many_names_or_too_few_is_named():
+    def too_many(X, y):
+        _, n, d = X.shape
+        return X, (n, d)
+
+    def too_few(X, y):
+        (n,) = X.shape
+        return X, n
+
+    def other(X, y):
+        a, b, c = (1, 2)
+        return a, (b, c)
+
+    assert "X has 2 axes here, (3, 4). If there may be any number in front, a star takes them: *_, n, d = X.shape." in (
+        repr(toy_report(too_many)))
+    assert "X has 2 axes here, (3, 4). If there may be any number in front, a star takes them: *lead, n = X.shape." in (
+        repr(toy_report(too_few)))
+    assert "axes here" not in repr(toy_report(other))
+
+
 @pytest.mark.parametrize(("start", "said"), [("zeros_", "5 / 5 points"), ("ones_", "bias that is not 0")])
 def test_a_merged_bias_that_base_has_not_is_judged_by_its_numbers(start, said):
     import torch

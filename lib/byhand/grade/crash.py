@@ -32,6 +32,8 @@ def about_crash(error, frame, lasti):
                 "axis first, or give each a letter.")
     if "cannot reshape array" in message or "axes don't match array" in message:
         return _about_axes(_node_at(frame, lasti), frame)
+    if "values to unpack" in message:
+        return _about_unpacking(frame, lasti)
     if "not broadcastable to correct shape" in message:
         return _about_at(_node_at(frame, lasti), frame)
     product = "matmul" in message or "not aligned" in message or "gufunc signature" in message
@@ -74,6 +76,31 @@ def _about_axes(node, frame):
     source = " ".join(ast.unparse(inner).split())
     axes = f"{value.ndim} axes" if value.ndim != 1 else "one axis"
     return f"{source} has {axes} here, {value.shape}."
+
+
+def _about_unpacking(frame, lasti):
+    """Which shape has another number of axes than there are names on the left, and how a star takes any number."""
+    spots = list(frame.f_code.co_positions())
+    line = spots[lasti // 2][0] if lasti // 2 < len(spots) else None
+    try:
+        tree = ast.parse(linecache.getline(frame.f_code.co_filename, line or 0, frame.f_globals).strip())
+    except SyntaxError:
+        return ""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Attribute(value=inner, attr="shape")) if all(
+                    type(name) is ast.Name for name in names):
+                try:
+                    value = _value(inner, {**frame.f_globals, **frame.f_locals})
+                except Exception:
+                    return ""
+                if type(value) is _ndarray and value.ndim not in (0, len(names)):
+                    kept = [name.id for name in (names if value.ndim > len(names) else names[1:])]
+                    front = "lead" if value.ndim > len(names) else names[0].id
+                    source, axes = ast.unparse(inner), "one axis" if value.ndim == 1 else f"{value.ndim} axes"
+                    return (f"{source} has {axes} here, {value.shape}. If there may be any number in front, a star "
+                            f"takes them: *{', '.join([front, *kept])} = {source}.shape.")
+    return ""
 
 
 def _about_at(node, frame):

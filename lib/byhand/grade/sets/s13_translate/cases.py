@@ -15,16 +15,18 @@ def log_softmax(Z):
 # 13.1
 
 
-def sentences(sources, targets, like_pad=False, ids=(3, 20)):
-    """Pairs of sentences of these lengths; in some of them a word has the id of pad."""
+def sentences(sources, targets, like_pad=False, ids=(3, 20), marks=(0, 1, 2)):
+    """Pairs of sentences of these lengths; in some of them a word has the id of pad.  The ids of pad, BOS and EOS are
+    not the same in every case, so that an answer which has numbers in their place is seen."""
 
     def make(rng):
         rows = [[rng.integers(*ids, size=n).tolist() for n in lengths] for lengths in (sources, targets)]
         if like_pad:
             for side in rows:
                 for row in side[:2]:
-                    row[len(row) // 2] = 0
-        return {"sources": rows[0], "targets": rows[1], "pad": 0, "bos": 1, "eos": 2, "ignore": -7}
+                    row[len(row) // 2] = marks[0]
+        return {"sources": rows[0], "targets": rows[1], **dict(zip(("pad", "bos", "eos"), marks, strict=True)),
+                "ignore": -7}
 
     return make
 

@@ -226,6 +226,12 @@ BATCHES = (
         inputs=lambda s, t, pad, bos, eos, ignore: _rows([[bos, *x[:-1]] for x in t], pad, max(map(len, t)) + 1)),
         "The last word of a target is missing from the inputs: it is what EOS comes after, so it is read as well.",
         "13.1", PADDED),
+    Mutant("pad is 0", lambda s, t, pad, bos, eos, ignore: _batch()(s, t, 0, bos, eos, ignore),
+           "The rows are filled with 0, as np.zeros makes them: the number to fill in comes as the argument pad.",
+           "13.1", ("a word like pad", "no word to say", "more pairs")),
+    Mutant("bos is 1, eos is 2", lambda s, t, pad, bos, eos, ignore: _batch()(s, t, pad, 1, 2, ignore),
+           "BOS is written as 1 and EOS as 2: their ids come as the arguments bos and eos.", "13.1",
+           ("a word like pad", "no word to say", "more pairs")),
 )
 
 # 13.2
@@ -393,7 +399,8 @@ SMOOTHS = (
            "13.2", ("gradient",)),
     Mutant("what counts is found by pad", lambda logits, labels, pad, eps: _smooth(real=lambda y: y != pad)(
         logits, np.where(labels < 0, 0, labels), pad, eps),
-           "The places that count are looked up by pad: where a row has ended the label is −1.", "13.2",
+           "The places behind the end of a row count as well, as where what counts is looked up by pad, or not at all: "
+           "there the label is −1.", "13.2",
            ("loss", "gradient")),
     Mutant("a little beside p", _smooth(loss=lambda S, Q, log_p, eps: -(S * Q * np.log(np.exp(log_p) + 1e-9)).sum()),
            "A small number is added to p before the logarithm: take z − log Σ exp z, which needs none.", "11.1",
@@ -466,6 +473,10 @@ SMOOTHS = (
     Mutant("log of the softmax", lambda logits, labels, pad, eps: _two_steps(logits, labels, pad, eps),
            "The softmax is taken first and then its logarithm: where p is too small for a float, that is log 0. Take "
            "z − log Σ exp z at once.", "11.1", ("large logits",)),
+    Mutant("bound of a sum", lambda logits, labels, pad, eps: (
+        given := _smooth()(logits, labels, pad, eps))[:2] + ((labels >= 0).sum() * given[2],),
+           "The bound is that of the sum over all words: L is their mean, so its bound is the entropy of one q.",
+           "13.2", ("bound", "other sizes")),
 )
 
 
@@ -823,6 +834,9 @@ WRITERS = (
     Mutant("EOS forced at the limit", lambda step, B, bos, eos, pad, max_len: _forced(
         step, B, bos, eos, pad, max_len),
            "A row that was cut off ends with EOS here, which the model did not write.", "13.4", ("cut off",)),
+    Mutant("words are what is not pad", _write(words=lambda size, done, found, pad, eos: (found != pad).sum(axis=1)),
+           "The words are counted by their ids, as those that are not pad: a live row may write a word that has this "
+           "id. Count each row's words as you write them.", "13.4", ("a word like pad",)),
 )
 
 
@@ -2543,4 +2557,16 @@ BETAS = (
            "R² = β² P² gives R / P = β, not its root.", "13.5", ("equal slopes", "others")),
     Mutant("equal at 1 / beta²", _beta(even=lambda beta: beta**-2),
            "R² = β² P² gives R / P = β.", "13.5", ("equal slopes", "others")),
+    Mutant("P and R once above", _beta(lambda P, R, s: (1 + s) * R / (s * P + R) ** 2,
+                                        lambda P, R, s: (1 + s) * s * P / (s * P + R) ** 2),
+           "Above the line R and P stand once: the quotient rule leaves (1 + β²) R² and (1 + β²) β² P².", "13.5",
+           ("slopes", "others")),
+    Mutant("product rule below the line", _beta(
+        lambda P, R, s: (1 + s) * R * (2 * s * P + R) / (s * P + R) ** 2,
+        lambda P, R, s: (1 + s) * P * (s * P + 2 * R) / (s * P + R) ** 2),
+           "The two parts of the quotient rule are added: the slope of the denominator is taken away.", "13.5",
+           ("slopes", "others")),
+    Mutant("beta to the fourth", _beta(slope_R=lambda P, R, s: (1 + s) * s * s * P * P / (s * P + R) ** 2),
+           "The slope by R has β⁴: above the line stand β² P (β² P + R) R / R − …, and β² P² is left, times 1 + β².",
+           "13.5", ("slopes", "others")),
 )

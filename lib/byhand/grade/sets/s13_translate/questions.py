@@ -24,10 +24,12 @@ QUESTIONS = (
         ),
         cases=(
             Case("three pairs", cases.sentences((4, 2, 9), (3, 5, 1)), "three pairs", 1),
-            Case("a word like pad", cases.sentences((3, 8), (4, 2), True), "words that have the id of pad", 1),
-            Case("no word to say", cases.sentences((2, 3), (0, 4)), "a target without words", guards="three pairs",
-                 open=True),
-            Case("more pairs", cases.sentences((5, 3, 2, 8), (2, 4, 1, 3)), "four pairs", guards="three pairs"),
+            Case("a word like pad", cases.sentences((3, 8), (4, 2), True, marks=(2, 0, 1)),
+                 "words that have the id of pad", 1),
+            Case("no word to say", cases.sentences((2, 3), (0, 4), marks=(1, 2, 0)), "a target without words",
+                 guards="three pairs", open=True),
+            Case("more pairs", cases.sentences((5, 3, 2, 8), (2, 4, 1, 3), marks=(1, 2, 0)), "four pairs",
+                 guards="three pairs"),
         ),
         mutants=mutants.BATCHES,
         clauses=(

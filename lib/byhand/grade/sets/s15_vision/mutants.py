@@ -379,8 +379,9 @@ NAMING = (
            "that of the pixels in a square.", "15.1", EXHIBIT_ALL),
     Mutant("first row alone", _names(("right", "down first", "reshape", "transposed", "channels first"),
                                      look=lambda F: F[0]),
-           "An exhibit whose squares run down, then right, is called right. Square 0 is the upper left one in whatever "
-           "order they run, so the first row is not enough: look at the others too.", "15.1", EXHIBIT_ALL),
+           "An exhibit whose squares run down, then right, is called right. If you look at the first row alone: square "
+           "0 is the upper left one in whatever order they run. If you look at all: its rows are the squares of one "
+           "column after those of the other, and their pixels stay in order.", "15.1", EXHIBIT_ALL),
     *(Mutant(f"first two rows alone, {order[0]} first", _names(order, look=lambda F: F[:2]),
              "Two rows are not enough: where the squares at the border are of one colour, the first rows are the same "
              "in whatever order they were made. Compare all of them.", "15.1", ("a corner of one colour",))
@@ -616,6 +617,15 @@ POOLS = (
     Mutant("dtoken as a number", lambda dy, X, token, mask: (
         (o := _pooled()(dy, X, token, mask))[0], o[1].sum()),
            "dtoken is summed over its own d entries as well: only the axes in front are summed.", "15.2", POOL_ALL),
+    Mutant("token gets what the rows get", lambda dy, X, token, mask: (
+        dX := _pooled()(dy, X, token, mask)[0], dX.reshape(-1, dX.shape[-1]).sum(axis=0)),
+           "dtoken is the sum of the rows of dX: these are the shares of the real rows. The token is a row more, and "
+           "has one share from each image.", "15.2", POOL_ALL),
+    Mutant("one count below dtoken", lambda dy, X, token, mask: (
+        _pooled()(dy, X, token, mask)[0],
+        dy.reshape(-1, dy.shape[-1]).sum(axis=0) / (1 + mask.sum(axis=-1)).sum()),
+           "dtoken is the sum of all dy over the sum of all counts: each image has its own count, so divide by it "
+           "before you add the images up.", "15.2", SEVERAL),
 )
 
 # 15.7
@@ -700,6 +710,17 @@ LAYERS = (
         *(o := _layers()(H, W, c, e, k))[:1], (H - k + 1) * (W - k + 1) * o[1], o[2]),
            "The convolution is counted once for each place of its window; one window serves all places.", "15.4",
            LAYER_ALL),
+    Mutant("a bias for each tap", _layers(conv=lambda k, c, e: k * k * (c + 1) * e),
+           "Each tap of the window has biases of its own: an output channel has one bias, whatever the window.", "15.4",
+           LAYER_ALL),
+    Mutant("a bias for each channel that is read", _layers(conv=lambda k, c, e: k * k * c * e + c,
+                                              head=lambda H, W, c, e: 3 * (c * e + c)),
+           "Convolution and attention have a bias for each of the c channels that come in: a bias is added to what "
+           "comes out, e numbers a map.", "15.4", LAYER_ALL),
+    Mutant("no biases, four maps", _layers(lambda H, W, c, e: H * W * c * H * W * e, lambda k, c, e: k * k * c * e,
+                                           lambda H, W, c, e: 4 * c * e),
+           "The biases are missing, in all three, and attention has a fourth map: there is none behind this head.",
+           "15.4", LAYER_ALL),
 )
 _CONNECTED = {
     "N² c e": lambda N, c, e: N * N * c * e, "N c e": lambda N, c, e: N * c * e, "N² e": lambda N, c, e: N * N * e,
@@ -1121,6 +1142,14 @@ ROLLS = (
            "The root of the share is used: r itself goes past attention.", "15.6", ROLL_ALL),
     Mutant("last layer alone", _rolled(only=lambda layers: [len(layers) - 1]),
            "Only the last layer is looked at; it mixes what the layers before it have mixed already.", "15.6", MORE),
+    Mutant("divided by its own entry", lambda layers, shares: (
+        R := _rolled()(layers, shares)[0], R[..., 0, 1:] / R[..., 0, :1]),
+           "The row is divided by the class token's own entry: divide by what is left without it, so that it sums to "
+           "one.", "15.6", ROLL_ALL),
+    Mutant("first layer without its skip", lambda layers, shares: _rolled()(
+        layers, np.concatenate([[0.0], np.asarray(shares, dtype=float)[1:]])),
+           "The first layer has no residual path: the product begins with its mean weights. It has a share like the "
+           "others; begin with the identity.", "15.6", ROLL_ALL),
 )
 
 # 15.10
@@ -1339,6 +1368,11 @@ PACKS = (
            "dP is summed over its n places too: each place is a row of its own.", "15.7", PACK_ALL),
     Mutant("pictures exchanged", _unpacked(pick=lambda F, W, G: (G, W, F)),
            "The two pictures are exchanged: dF is the first n rows, dG the last n.", "15.7", PACK_ALL),
+    Mutant("second picture where the words are", lambda dX, ids, words, n: (
+        (given := _unpacked()(dX, ids, words, n))[0], dX[..., n : 2 * n, :], *given[2:]),
+           "dG begins at row n, where the words stand: the second picture begins at row n + m.", "15.7", PACK_ALL),
+    Mutant("first picture's kind twice", _unpacked(kinds="FWF"),
+           "The last row of dK is the first picture's again: τ₂ was added to the second picture.", "15.7", PACK_ALL),
 )
 
 # 15.11
@@ -1412,7 +1446,11 @@ FRAMES = (
            "A sound that is shorter than a frame has no frame, so all of its samples are in none.", "15.8",
            ("too short",)),
     Mutant("strictly inside", _framed(lambda N, w, h: (N - w - 1) // h + 1 if N > w else 0),
-           "A frame that ends with the last sample is not counted: it is whole.", "15.8", ("exactly filled",)),
+           "A frame that ends with the last sample is not counted: it is whole.", "15.8",
+           ("exactly filled", "a single frame")),
+    Mutant("a frame is longer than the sound that it fills", _framed(lambda N, w, h: (N - w) // h + 1 if N > w else 0),
+           "A sound that is as long as a frame has one whole frame: ask whether it is shorter, N < wide.", "15.8",
+           ("a single frame",)),
     Mutant("one too many", _framed(lambda N, w, h: (N - w) // h + 2 if N >= w else 0),
            "One frame too many: the last one ends behind the sound.", "15.8", ("overlapping", "exactly filled")),
     Mutant("a hop more", _framed(lambda N, w, h: N // h + 1),
@@ -1428,4 +1466,20 @@ FRAMES = (
     Mutant("gaps not seen", _framed(left=lambda N, w, h, n: N - ((n - 1) * h + w) if n else N),
            "The samples in the gaps between the frames are not counted: with a hop longer than a frame some are in "
            "none.", "15.8", ("gaps",)),
+    Mutant("range without its end", _framed(lambda N, w, h: len(range(0, N - w, h)),
+                                           lambda N, w, h, n: _framed()(N, w, h)[1]),
+           "range(0, N − wide, hop) stops before N − wide, and a frame may begin there: it ends with the last sample.",
+           "15.8", ("exactly filled", "a single frame")),
+    Mutant("at least one, and all left", _framed(lambda N, w, h: max(1, (N - w) // h + 1),
+                                                 lambda N, w, h, n: _framed()(N, w, h)[1]),
+           "A sound that is shorter than a frame has no whole frame.", "15.8", ("too short", "one sample short")),
+    Mutant("hop cut down to a frame", lambda N, w, h: _framed()(N, w, min(w, h)),
+           "A hop longer than a frame is taken as one frame long: each frame begins `hop` samples after the one "
+           "before, and what lies between is in none.", "15.8", ("gaps",)),
+    *(Mutant(f"rounded towards zero, {name}", _framed(count, lambda N, w, h, n: _framed()(N, w, h)[1]),
+             "The quotient is rounded towards 0, as int does: for a sound a little shorter than a frame that is 0, and "
+             "with the first frame one. Ask first whether a frame fits.", "15.8", seen)
+      for name, count, seen in (
+          ("not below none", lambda N, w, h: max(0, int((N - w) / h) + 1), ("one sample short",)),
+          ("and below none", lambda N, w, h: int((N - w) / h) + 1, ("one sample short", "too short")))),
 )

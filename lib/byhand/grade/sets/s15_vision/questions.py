@@ -337,8 +337,10 @@ QUESTIONS = (
         printed=False,
         clauses=(
             ("how many whole frames", "overlapping"),
+            ("how many whole frames", "a single frame"),
             ("how many samples are in none of them", "exactly filled"),
             ("A sound may be shorter than a frame", "too short"),
+            ("A sound may be shorter than a frame", "one sample short"),
             ("a hop longer than a frame", "gaps"),
         ),
         hints=(
@@ -350,7 +352,11 @@ QUESTIONS = (
         cases=(
             Case("overlapping", cases.sound(1000, 128, 40), "1,000 samples, frames of 128 every 40", 1),
             Case("exactly filled", cases.sound(110, 30, 20), "110 samples, frames of 30 every 20", 1),
-            Case("too short", cases.sound(25, 40, 10), "fewer samples than a frame", guards="overlapping", open=True),
+            Case("too short", cases.sound(24, 45, 10), "fewer samples than a frame", guards="overlapping", open=True),
+            Case("one sample short", cases.sound(44, 45, 10), "a frame has one sample more", guards="overlapping",
+                 open=True),
+            Case("a single frame", cases.sound(45, 45, 10), "as many samples as a frame", guards="exactly filled",
+                 open=True),
             Case("gaps", cases.sound(200, 25, 40), "a hop longer than a frame", guards="overlapping", open=True),
             Case("others", cases.some_sound, "other numbers", guards="overlapping"),
             Case("other frames", cases.some_sound, "other numbers", guards="exactly filled"),

@@ -329,6 +329,17 @@ def _divided_as_it_goes(Q, K, V, block):
     return o
 
 
+def _divided_twice(Q, K, V, block):
+    m, l, o = np.full(len(Q), -np.inf), np.zeros(len(Q)), np.zeros((len(Q), V.shape[1]))
+    for j in range(0, len(K), block):
+        S = Q @ K[j : j + block].T / math.sqrt(Q.shape[1])
+        top = np.maximum(m, S.max(axis=1))
+        E, keep = np.exp(S - top[:, None]), np.exp(m - top)
+        l = keep * l + E.sum(axis=1)
+        o, m = (keep[:, None] * o + E @ V[j : j + block]) / l[:, None], top
+    return o / l[:, None]
+
+
 def _softmax_of(change):
     def function(Q, K, V, block):
         S = change(Q @ K.T / math.sqrt(Q.shape[1]))
@@ -455,6 +466,13 @@ ATTEND = (
            "The scores are multiplied by the root of d; divide by it.", "4.4", ANY),
     Mutant("scores divided by the root of c", _attend(scale=lambda n, m, d, c: 1 / math.sqrt(c)),
            "The scores are divided by the root of the width of the values; it is that of the keys, d.", "4.4", ANY),
+    Mutant("scores divided by the root of the block", lambda Q, K, V, block: _attend(
+        scale=lambda n, m, d, c: 1 / math.sqrt(block))(Q, K, V, block),
+           "The scores are divided by the root of the number of keys in a block; it is the root of their width d, and "
+           "the result does not depend on the block.", "16.4", ANY),
+    Mutant("divided as it goes, and in the end", _divided_twice,
+           "The accumulator is divided by l after each tile, and again in the end: it is divided once, in the end.",
+           "16.4", ANY),
 )
 
 # 16.4
@@ -1233,7 +1251,7 @@ def _median_later(seconds):
     return np.median(seconds[1:])
 
 
-def _wrong(middle=_median_later, fast=None, base=None, first=3.0, spread=2.0, span=None, order="sfn", sharp=False):
+def _wrong(middle=_median_later, fast=None, base=None, first=3.0, spread=2.0, span=None, order="sfn", sharp=""):
     """`middle` stands for the median wherever it is used; `fast` and `base` are what the peak and the first call are
     compared with, if that is something else."""
     fast, base = fast or middle, base or middle
@@ -1242,9 +1260,9 @@ def _wrong(middle=_median_later, fast=None, base=None, first=3.0, spread=2.0, sp
     def function(seconds, flops, peak):
         longest, shortest = span(seconds)
         found = {
-            "s": (flops / fast(seconds) >= peak) if sharp == "s" else flops / fast(seconds) > peak,
-            "f": seconds[0] >= first * base(seconds) if sharp == "f" else seconds[0] > first * base(seconds),
-            "n": longest >= spread * shortest if sharp == "n" else longest > spread * shortest,
+            "s": (flops / fast(seconds) >= peak) if "s" in sharp else flops / fast(seconds) > peak,
+            "f": seconds[0] >= first * base(seconds) if "f" in sharp else seconds[0] > first * base(seconds),
+            "n": longest >= spread * shortest if "n" in sharp else longest > spread * shortest,
         }
         names = {"s": "no synchronise", "f": "first call", "n": "noise"}
         return next((names[letter] for letter in order if found[letter]), "sound")
@@ -1318,7 +1336,8 @@ WRONG = (
     Mutant("slowest call, for the first", _wrong(base=_later(np.max)),
            "The first call is compared with the slowest: compare it with the median of all others.", "16.12", NEAR),
     Mutant("the first call's rate", _wrong(fast=lambda seconds: seconds[0]),
-           "The rate is that of the first call: the median of all others counts.", "16.12", NEAR),
+           "The rate is that of the first call, or of a mean in which it stands: the median of all others counts.",
+           "16.12", NEAR),
     Mutant("the second call", _wrong(base=lambda seconds: seconds[1]),
            "The first call is compared with the second: compare it with the median of all others.", "16.12", NEAR),
     Mutant("noise beside the median", _wrong(span=lambda seconds: (seconds[1:].max(), _median_later(seconds))),
@@ -1353,6 +1372,17 @@ WRONG = (
            lambda seconds, flops, peak: "no synchronise" if flops / _median_later(seconds) < peak
            else _wrong(order="fn")(seconds, flops, peak),
            "A rate below the peak is what a sound timing has: too fast is a rate above it.", "16.12", TIMING_ALL),
+    Mutant("bounds counted in", _wrong(sharp="sfn"),
+           "What lies on a bound is called a fault, with ≥: all three bounds are to be passed, above the peak and more "
+           "than three times and twice.", "16.12", NEAR),
+    Mutant("differences for quotients", _wrong(base=lambda seconds: np.median(seconds[1:]) * 4 / 3,
+                                               spread=3.0),
+           "Differences are compared with the bounds: the first call is to take three times the median, not the median "
+           "and three times as much; so with noise, the longest twice the shortest.", "16.12", TIMING_ALL),
+    Mutant("spread as a standard deviation", _wrong(
+        span=lambda seconds: (np.std(seconds[1:]), np.mean(seconds[1:]) / 4)),
+           "Noise is told by the standard deviation: it is there where the longest of the later calls took more than "
+           "twice the shortest.", "16.12", TIMING_ALL),
 )
 
 

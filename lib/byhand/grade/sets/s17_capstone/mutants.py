@@ -21,7 +21,8 @@ def _gain(gain=lambda g: 1 + g, out=lambda g: 1 + g, mean="mean", along=1.0, of=
           again=False, axis=-1, late=False, plus=False, output=False, mix=None, eps=1e-6, floor=0.0):
     def function(dY, X, g):
         r = {"rms": (X * X).mean(axis=-1, keepdims=True), "std": X.var(axis=-1, keepdims=True),
-             "length": (X * X).sum(axis=-1, keepdims=True), "batch": (X * X).mean()}[size]
+             "length": (X * X).sum(axis=-1, keepdims=True), "batch": (X * X).mean(),
+             "tokens": (X * X).mean(axis=0)}[size]
         r = np.sqrt(r + eps) + floor
         N = X / r
         G = mix(dY, g) if mix else dY if outside else dY * gain(g)
@@ -298,6 +299,21 @@ GAINS = (
         "17.1",
         ("the output",),
     ),
+    Mutant(
+        "not divided by r",
+        _gain(power=0),
+        "dX is not divided by r: N is X / r, so what goes back through N is divided by r as well.",
+        "17.1",
+        BACK,
+    ),
+    *(Mutant(
+        f"normalised over the tokens{where}",
+        _gain(size="tokens", axis=axis),
+        "The mean square is taken over the tokens, as in a BatchNorm: each token is divided by the root of the mean "
+        "square of its own features, the last axis.",
+        "17.1",
+        ("the output", *BACK),
+    ) for where, axis in (("", 0), (" forward alone", -1))),
 )
 
 # 17.2
@@ -325,6 +341,8 @@ def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False,
             K, V = np.tile(K, (1, times, 1, 1)), np.repeat(V, times, axis=1)
         elif share == "values tiled":
             K, V = np.repeat(K, times, axis=1), np.tile(V, (1, times, 1, 1))
+        elif share == "mean of all":
+            K, V = K.mean(axis=1, keepdims=True), V.mean(axis=1, keepdims=True)
         else:
             K, V = np.repeat(K[:, :1], H, axis=1), np.repeat(V[:, :1], H, axis=1)
         S = Q @ K.mT * {"k": k**-0.5, "all": (H * k) ** -0.5, "1": 1.0, "k k": 1 / k, "up": k**0.5,
@@ -338,7 +356,7 @@ def _grouped(share="repeat", scale="k", mask=0, axis=-1, merge=True, late=False,
             return Z.reshape(B, -1, times, n, k).transpose(0, 3, 2, 1, 4).reshape(B, n, H * k)
         if order:
             return Z.transpose(0, 2, 3, 1).reshape(B, n, H * k)
-        return (Z.swapaxes(1, 2) if merge else Z).reshape(B, n, H * k)
+        return Z if merge == "not" else (Z.swapaxes(1, 2) if merge else Z).reshape(B, n, H * k)
 
     return function
 
@@ -539,20 +557,37 @@ GROUPED = (
         "4.1",
         EACH,
     ),
+    Mutant(
+        "groups averaged",
+        _grouped("mean of all"),
+        "Every head reads the mean of all groups: head h reads one of them, group h // (H / G).",
+        "17.1",
+        EACH,
+    ),
+    Mutant(
+        "heads left apart",
+        _grouped(merge="not"),
+        "The heads are still apart, (B, H, n, k): they stand side by side in the row of their token, (B, n, H k).",
+        "17.1",
+        EACH,
+    ),
 )
 
 # 17.3
 
 
 def _capped(slope=lambda t, c: 1 - t * t, scale=("Q", "K", "S"), rowsum=True, dV=lambda A, dO: A.T @ dO, turn=False,
-            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0, softmax=True):
+            cap=True, outer=1.0, axis=-1, width="k", early=False, weights=False, raw=False, extra=0.0, softmax=True,
+            inside=True, times=True):
     def function(dO, Q, K, V, c):
         s = {"k": Q.shape[-1] ** -0.5, "v": V.shape[-1] ** -0.5, "all": 1 / Q.shape[-1], "none": 1.0}[width]
         U = Q @ K.T * s
-        t = np.tanh(U / c)
-        A = _softmax(c * t if cap else U)
+        t = np.tanh(U / c if inside else U)
+        A = _softmax((c * t if times else t) if cap else U)
         dA = dO @ V.T * (slope(t, c) if early else 1)
-        dS = A * (dA - ((A * dA).sum(axis=axis, keepdims=True) if rowsum else 0)) if softmax else dA
+        rho = (A * dA).mean(axis=axis, keepdims=True) if rowsum == "mean" else (A * dA).sum(axis=axis, keepdims=True)
+        dS = A * (dA - (rho if rowsum else 0)) if softmax else dA
+        dS = A * (1 - A) * dA if softmax == "diagonal" else dS
         U = U if raw else t
         dS = dS * (slope(A if weights else U, c) if cap and not early else 1) * (outer if outer == 1.0 else c)
         dS = dS * Q.shape[-1] ** extra
@@ -767,6 +802,56 @@ CAPPED = (
         "slope without the square",
         _capped(slope=lambda t, c: 1 - np.abs(t)),
         "The slope of tanh is 1 − tanh²: the square is missing.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "no scale anywhere",
+        _capped(width="none"),
+        "The scores are not divided by √k: not on their way there, so the weights are others, and not on the way back.",
+        "17.1",
+        ("dV", *SCORES),
+    ),
+    Mutant(
+        "mean for the row sum",
+        _capped(rowsum="mean"),
+        "Through the softmax goes A ∘ (dA − ρ), with ρ the sum of A ∘ dA over a row: yours is a mean.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "slope of a sigmoid",
+        _capped(softmax="diagonal"),
+        "A (1 − A) is the slope of a sigmoid, the diagonal of the softmax alone: each weight of a row depends on all "
+        "its scores.",
+        "17.1",
+        SCORES,
+    ),
+    Mutant(
+        "c not inside",
+        _capped(inside=False),
+        "The scores are not divided by c inside of the tanh: S = c tanh(U / c), so that small scores stay as they are.",
+        "17.1",
+        ("dV", *SCORES),
+    ),
+    Mutant(
+        "c not in front",
+        _capped(times=False),
+        "The tanh is not multiplied by c: S = c tanh(U / c), so that the weights come from scores up to ± c, not ± 1.",
+        "17.1",
+        ("dV", *SCORES),
+    ),
+    Mutant(
+        "c not in front, slope divided",
+        _capped(slope=lambda t, c: (1 - t * t) / c, times=False),
+        "The tanh is not multiplied by c: S = c tanh(U / c), so that the weights come from scores up to ± c, not ± 1.",
+        "17.1",
+        ("dV", *SCORES),
+    ),
+    Mutant(
+        "S times c",
+        _capped(slope=lambda t, c: 1 - (c * c * t) ** 2),
+        "S is multiplied by c before it is squared: S = c tanh, so divide it by c to get the tanh.",
         "17.1",
         SCORES,
     ),
@@ -1184,9 +1269,30 @@ PADDED = (
         "8.8",
         ("another padding",),
     ),
+    Mutant(
+        "gradient as given",
+        lambda *given: (_padded()(*given)[0], _padded("this")(*given)[1]),
+        "The loss is right, and the gradient is still that of the code with its fault: it asks the last real token of "
+        "each text for the padding after it. One mask serves both.",
+        "17.5",
+        GRADS,
+    ),
+    Mutant(
+        "loss as given",
+        lambda *given: (_padded("this")(*given)[0], _padded()(*given)[1]),
+        "The gradient is right, and the loss is still that of the code with its fault: it asks the last real token of "
+        "each text for the padding after it. One mask serves both.",
+        "17.5",
+        ("the loss", "a single token", "other sizes"),
+    ),
 )
 
 # 17.6
+
+
+def _quotient_sign(u):
+    with np.errstate(all="ignore"):
+        return u / np.abs(u)
 
 
 def _lion(first="old", b=(0.9, 0.99), decay="step", sign=np.sign, part=None, m_step=False, up=False, g_decay=False,
@@ -1209,7 +1315,8 @@ def _lion(first="old", b=(0.9, 0.99), decay="step", sign=np.sign, part=None, m_s
             move = lr * step + {"twice": lr * lr * wd * theta, "signs": lr * wd * np.sign(theta),
                                 "after, divided": lr * wd * (theta - lr * step) / (1 + lr * wd)}[decay]
         new = {"square": b[1] * m + (1 - b[1]) * g * g, "old": m, "step": b[1] * m + (1 - b[1]) * step,
-               "decayed": b[1] * m + (1 - b[1]) * (g + wd * theta)}.get(memory, new)
+               "decayed": b[1] * m + (1 - b[1]) * (g + wd * theta), "again": b[1] * u + (1 - b[1]) * g,
+               "corrected": new / (1 - b[1])}.get(memory, new)
         new = new if part is None else b[1] * m + part * g
         return theta + move if up else theta - move, (u if m_step else new)
 
@@ -1419,6 +1526,34 @@ LIONS = (
         "17.5",
         ("what is remembered", "with decay", "other sizes"),
     ),
+    Mutant(
+        "remembered from the direction",
+        _lion(memory="again"),
+        "What is remembered is mixed from the direction: m' is β₂ times the old m, and 1 − β₂ of the gradient.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "corrected as in Adam",
+        _lion(memory="corrected"),
+        "m is divided by 1 − β₂, as Adam corrects its beginning: Lion corrects nothing, for a sign has no size.",
+        "17.5",
+        ("what is remembered", "with decay", "other sizes"),
+    ),
+    Mutant(
+        "no direction is none",
+        _lion(sign=lambda u: np.where(u > 0, 1.0, -1.0)),
+        "Where the mixture is 0 you take a step: the sign of 0 is 0. np.sign has three values, np.where two.",
+        "17.5",
+        ("with decay",),
+    ),
+    Mutant(
+        "sign as a quotient",
+        _lion(sign=_quotient_sign),
+        "Where the mixture is 0, u / |u| is 0 / 0, which is nan: the sign of 0 is 0, as np.sign has it.",
+        "17.5",
+        ("with decay",),
+    ),
 )
 
 # 17.7
@@ -1461,7 +1596,7 @@ def _pieces(place="own", mask="right", keys="all", first="mask", scale=True, cac
                 seen_K, seen_V = K[: cut], V[: cut]
             else:
                 seen_K, seen_V = K, V
-            width = {"n": len(ids), "own": np.arange(old, old + n)[:, None] + 1, True: d, False: 1}[scale]
+            width = {"n": len(ids), "own": np.arange(old, old + n)[:, None] + 1, True: d, False: 1, "d d": d * d}[scale]
             S = X @ (W_k if mask == "turned" else W_q) @ seen_K.T / np.sqrt(width)
             far = np.arange(old, old + n)[:, None] - np.arange(S.shape[1])
             seen = {"own": ~((far > 0) & (old > 0) & (np.arange(S.shape[1]) >= cut)),
@@ -1706,6 +1841,20 @@ PIECES = (
         "The scores are divided by the root of the length of the text; it is the width d.",
         "4.4",
         (*READ, "all at once"),
+    ),
+    Mutant(
+        "divided by d",
+        _pieces(scale="d d"),
+        "The scores are divided by d: it is its root, √d.",
+        "17.3",
+        ("a long rest", "a short rest", "all at once", "other sizes"),
+    ),
+    Mutant(
+        "chances for logits",
+        lambda *given: _softmax(_pieces()(*given)),
+        "The logits went through a softmax: logits were asked for, what stands before it.",
+        "17.3",
+        ("a long rest", "a short rest", "all at once", "other sizes"),
     ),
 )
 
@@ -1958,6 +2107,14 @@ DRAWS = (
         "17.3",
         DRAWN,
     ),
+    Mutant(
+        "chances divided by T",
+        lambda logits, T, p, u: _draw()(logits, 1.0, p * T, u),
+        "The chances are divided by T: that leaves all shares as they were, and moves only the bound p. The logits are "
+        "divided, before the softmax.",
+        "17.3",
+        ("hot", "cold", "other sizes"),
+    ),
 )
 
 # 17.9
@@ -1990,7 +2147,7 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                 share = {"sum": N, "means": rows * parts, "means added": rows, "sums": 1, "sums of parts": parts,
                          "own": rows, "first": -(-N // parts) * parts, "floors": len(z) * N / max(N // parts, 1),
                          "entries": N * W.shape[1],
-                         "shared and parts": N / parts, "squares": N * N / rows}
+                         "shared and parts": N / parts, "squares": N * N / rows, "means of rows": rows * rows}
                 share = max(share[how], 1e-300)
                 if within == "kept":
                     slope = slope + g / share
@@ -2211,6 +2368,14 @@ STEPPED = (
         "Each step uses the gradient of its first part alone.",
         "11.8",
         PARTED,
+    ),
+    Mutant(
+        "divided by the rows twice",
+        _steps("means of rows"),
+        "Each part is divided by its rows twice, by the mean of cross_entropy and once more: a step is the sum over "
+        "all rows, divided by N.",
+        "17.5",
+        ("even parts", "uneven parts", "one part", "empty parts", "other sizes"),
     ),
 )
 
@@ -2435,6 +2600,14 @@ PROBES = (
         "17.5",
         (MEAN, THIRD, BOTH),
     ),
+    Mutant(
+        "what was changed is compared",
+        _probe(look="upto", same_row=True),
+        "Neither number is ever 0, not even for a model that is right: what was changed is compared too. The future is "
+        "seen at the places before the change, other texts in one that was left alone.",
+        "17.5",
+        (RIGHT, AHEAD, MEAN, THIRD),
+    ),
 )
 
 # 17.11
@@ -2623,6 +2796,14 @@ HIDING = (
         "17.5",
         BOTH_TOKENS,
     ),
+    Mutant(
+        "column for a row",
+        _hiding(lambda X, g, N: np.linalg.svd(np.stack([np.ones_like(X), N, g, g * N]))[2][:, -1]),
+        "This is the last column of Vᵀ: np.linalg.svd returns it transposed, so what is orthogonal to the four rows "
+        "stands in its last row.",
+        "17.5",
+        BOTH_TOKENS,
+    ),
 )
 
 # 17.12
@@ -2644,6 +2825,11 @@ def _detective(pick="first", order=("gap", "slopes", "labels"), names=PARTS, lim
         return "none"
 
     return function
+
+
+def _far_from_the_floor(slopes, gap, leak, loss, floor):
+    said = _detective(floor=False)(slopes, gap, leak, loss, floor)
+    return "labels" if said == "none" and abs(loss - floor) > 0.1 else said
 
 
 def _always(name):
@@ -2881,6 +3067,22 @@ RECORDS = (
         "The parts are named from the wrong end: the first wrong array, counted from the loss, names the part just "
         "before "
         "it.",
+        "17.5",
+        EVERY,
+    ),
+    Mutant(
+        "slopes first",
+        _detective(order=("slopes", "gap", "labels")),
+        "Slopes are asked first, and a forward pass that computes something else can spoil them too: where logits "
+        "differ from the twin's, mask or wiring is the one fault.",
+        "17.5",
+        ("thirty records", "other numbers"),
+    ),
+    Mutant(
+        "far from the floor",
+        _far_from_the_floor,
+        "You ask how far the loss is from its floor, on either side. Labels that are too easy give a loss *below* it, "
+        "be it by little; above it is where any good model ends.",
         "17.5",
         EVERY,
     ),
