@@ -138,6 +138,27 @@ def numbers_not_verdicts(nb, name):
     return [f"{len(bare)} of {len(shown)} printed lines say True or False, such as {bare[0].strip()[:50]!r}"]
 
 
+def matrices_have_names(nb, name):
+    """What NumPy prints of a matrix has brackets and no name: print_matrix says what it is, and its shape."""
+    return [f"cell {i}: a bare matrix, use print_matrix: {line[:40]!r}" for i, cell in enumerate(nb.cells)
+            if is_chapter(name) and cell.cell_type == "code" and not tagged(cell, "hide-cell", "hide-output")
+            for line in printed(cell) if line.lstrip().startswith("[[")]
+
+
+def one_scale_one_bar(nb, name):
+    """Pictures that a loop draws with the same limits have one colour bar: `bar=ax is axes[0]`."""
+    bad = []
+    for i, cell in enumerate(nb.cells):
+        code = re.sub(r"(?m)^[ ]*[%!].*$", "", cell.source) if cell.cell_type == "code" and is_chapter(name) else ""
+        for loop in ast.walk(ast.parse(code)) if "matrix(" in code else []:
+            if isinstance(loop, ast.For):
+                calls = [{k.arg: ast.unparse(k.value) for k in call.keywords} for call in ast.walk(loop)
+                         if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "matrix"]
+                bad += [f"cell {i}: a colour bar for each of several pictures with one scale" for given in calls
+                        if given.get("numbers") == "False" and "limits" in given and "bar" not in given]
+    return bad
+
+
 def asks_before_telling(nb, name):
     """Each numbered section that derives something has a question with a folded answer."""
     if not re.match(r"\d\d_", name):
@@ -222,8 +243,9 @@ def names_what_it_needs(nb, name, stems=None):
     return [f"the cells use chapters {missing}, which 'You need' does not name"] if missing else []
 
 
-RULES = [fits_the_column, one_thing_a_cell, short_enough, says_how_long, numbers_not_verdicts, asks_before_telling,
-         folds_open_and_close, folds_say_what_they_hold, defined_once, stops_stand_once, names_what_it_needs]
+RULES = [fits_the_column, one_thing_a_cell, short_enough, says_how_long, numbers_not_verdicts, matrices_have_names,
+         one_scale_one_bar, asks_before_telling, folds_open_and_close, folds_say_what_they_hold, defined_once,
+         stops_stand_once, names_what_it_needs]
 
 
 def main():

@@ -39,7 +39,10 @@ def good_page():
                       metadata={"tags": ["hide-cell"], "mystnb": {"code_prompt_show": "Imports"}}),
         new_markdown_cell(f"## 5.1 · One\n\nHow much is that?\n\n$$ a = b \\tag{{5.1}} $$\n\n{ASK}"),
         new_code_cell("def f(x):\n    return x\n\n\n" + "f(1)\n" * 23, outputs=[shown]),
-        new_code_cell("def f(x):\n    return x  # the library's", metadata={"tags": ["hide-input"]}, outputs=[drawn]),
+        new_code_cell("def f(x):\n    return x  # the library's\n\n\n"
+                      "for ax in axes:\n    matrix(A, numbers=False, limits=(0, 1), bar=ax is axes[0], ax=ax)\n"
+                      "    matrix(A, numbers=False, ax=ax)\n    matrix(A, limits=(0, 1), ax=ax)\n"
+                      "matrix(A, numbers=False, limits=(0, 1))", metadata={"tags": ["hide-input"]}, outputs=[drawn]),
         new_markdown_cell("## 5.2 · Two\n\nNo equation here, so no question.\n\n```text\na  b\n```"),
         new_code_cell("#" + "x" * 78, outputs=[new_output("stream", name="stdout", text="y" * 79 + "\n")]),
         new_markdown_cell("## Further reading\n\nMore."),
@@ -90,6 +93,15 @@ FAULTS = {
         "verdicts": lambda nb: add(nb, "1", text="right: True\nwrong: False\n"),
         "in a value": lambda nb: [nb.cells[6].outputs.append(
             new_output("execute_result", data={"text/plain": "{'X': True}"})) for _ in range(2)],
+    },
+    "matrices_have_names": {
+        "printed": lambda nb: add(nb, "print(A)", "hide-input", text="of A:\n [[1 0]\n [0 1]]\n"),
+        "a value": lambda nb: nb.cells[6].outputs.append(
+            new_output("execute_result", data={"text/plain": "[[1 0]\n [0 1]]"})),
+    },
+    "one_scale_one_bar": {
+        "each its own": lambda nb: swap(nb, 4, "bar=ax is axes[0], ", ""),
+        "in a fold": lambda nb: append(nb, 1, "\nfor ax in axes:\n    _ = matrix(A, numbers=False, limits=lim, ax=ax)"),
     },
     "asks_before_telling": {
         "no question": lambda nb: swap(nb, 2, ASK, ""),

@@ -502,6 +502,9 @@ def a_large_matrix_has_a_bar(draw):
     assert not large.texts and len(large.child_axes) == 1
     assert len(small.texts) == 9 and not small.child_axes
     assert not draw(np.ones((3, 3)), numbers=False).texts
+    without = draw(np.ones((20, 20)), bar=False)
+    assert not without.texts and not without.child_axes
+    assert without.figure.get_figwidth() < large.figure.get_figwidth()
 
 
 PICTURE_CHECKS = [numbers_stand_in_their_squares, labels_name_rows_and_columns, numbers_are_legible,
@@ -533,6 +536,10 @@ PICTURE_MUTANTS = {
     "signs ignored": (zero_is_the_middle_of_a_signed_scale, lambda A, signed=False, **o: matrix(A, **o)),
     "numbers always": (a_large_matrix_has_a_bar, lambda A, **o: matrix(A, **{**o, "numbers": True})),
     "numbers never": (a_large_matrix_has_a_bar, lambda A, **o: matrix(A, **{**o, "numbers": False})),
+    "bar always": (a_large_matrix_has_a_bar, lambda A, bar=True, **o: matrix(A, **o)),
+    "numbers without a bar": (a_large_matrix_has_a_bar,
+                              lambda A, bar=True, **o: matrix(A, **{"numbers": not bar or None, **o, "bar": bar})),
+    "room for a bar always": (a_large_matrix_has_a_bar, drawn_then(lambda ax: ax.figure.set_figwidth(7.0))),
 }
 
 

@@ -38,16 +38,18 @@ def matrix(
     signed: bool = False,
     limits: Limits = None,
     numbers: bool | None = None,
+    bar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a matrix. `rows` and `columns` are labels; `fmt` writes a float (masks show 1 and 0).
 
     `signed` takes colours that part at a white zero. `limits` fixes the colour scale, so that two pictures compare.
     `numbers` writes each entry into its square, else a colour bar stands beside; None decides by the shape.
+    `bar` False leaves that bar out: of pictures with the same `limits` in one figure, one needs it.
     An entry that is not finite, such as a masked score, is grey.
     """
     if ax is None:
-        options = dict(rows=rows, columns=columns, fmt=fmt, signed=signed, limits=limits, numbers=numbers)
+        options = dict(rows=rows, columns=columns, fmt=fmt, signed=signed, limits=limits, numbers=numbers, bar=bar)
         return matrices([(title, A, options)])[0]
     _check(A, rows, columns)
     n, m = A.shape
@@ -81,10 +83,10 @@ def matrix(
         for i, j in np.ndindex(n, m):
             _ = ax.text(j, i, _number(A[i, j], fmt), ha="center", va="center", fontsize=points,
                         color=_ink(colours[i, j]))
-    else:
+    elif bar:
         wide = MARGIN / (m * side)
-        bar = figure.colorbar(squares, cax=ax.inset_axes([1 + wide, 0, wide, 1]))
-        bar.outline.set_visible(False)
+        scale = figure.colorbar(squares, cax=ax.inset_axes([1 + wide, 0, wide, 1]))
+        scale.outline.set_visible(False)
     return ax
 
 
@@ -211,7 +213,7 @@ def _left(operator, options):
 
 
 def _right(A, options):
-    return MARGIN / 2 if _numbered(A, options["numbers"]) else BAR
+    return BAR if options.get("bar", True) and not _numbered(A, options["numbers"]) else MARGIN / 2
 
 
 def _head(options, side):
