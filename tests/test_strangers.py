@@ -254,7 +254,7 @@ WRONG = [
     ("text.wordpiece", '        lowercase = Flag()("WordPieceTokenizer", "lowercase", lowercase, {})\n', ""),
     ("text.wordpiece", '        data = Path(path).read_bytes()\n        try:\n', '        data = Path(path).read_text("utf-8").encode()\n        try:\n'),
     ("text.wordpiece", "    @checked\n    def from_hf", "    def from_hf"),
-    ("tree", "    if not isinstance(flat, dict):\n", "    if False:\n"), ("tree", "    if not callable(f):", "    if False:"),
+    ("tree", '    are_paths("unflatten", flat)\n', ""), ("tree", "    if not callable(f):", "    if False:"),
     ("tree", '    if not isinstance(tree, dict):\n        raise TypeError(f"to_torch', '    if False:\n        raise TypeError(f"to_torch'),
     ("tree", 'if x.dtype.kind not in "biufc":', "if False:"), ("tree", " or not x.dtype.isnative:", ":"),
     ("tree", "min(x.strides, default=0) < 0 or ", ""), ("tree", "if not isinstance(source, dict) and not hasattr", "if not True and not hasattr"),

@@ -29,8 +29,6 @@ def flatten(tree: dict, prefix: str = "") -> dict[str, Any]:
 
 def unflatten(flat: dict[str, Any]) -> dict:
     """{"a.b": x} → {"a": {"b": x}}: the inverse of `flatten`."""
-    if not isinstance(flat, dict):
-        raise TypeError(f"unflatten: flat is {kind_of(flat)}, expected a dict")
     are_paths("unflatten", flat)
     tree: dict = {}
     for path, value in flat.items():

@@ -18,7 +18,9 @@ def leaves_of(tree: dict, prefix: str = "") -> dict[str, Any]:
 
 
 def are_paths(where: str, flat: dict) -> None:
-    """Names with dots between them."""
+    """A dict of names with dots between them."""
+    if not isinstance(flat, dict):
+        raise TypeError(f"{where}: flat is {kind_of(flat)}, expected a dict")
     for path in flat:
         if not isinstance(path, str) or not all(path.split(".")):
             raise ValueError(f"{where}: path is {path!r}, expected names with dots between them")
