@@ -254,7 +254,7 @@ def what_cannot_be_saved_is_named(module, folder):
     with pytest.raises(ValueError, match="save_safetensors: tree has a leaf __metadata__, a name that the format keeps"):
         module.save_safetensors({"__metadata__": np.ones(2)}, path)
     for metadata in ({"a": 1}, {1: "a"}):
-        with pytest.raises(TypeError, match="save_safetensors: metadata has .*, expected text for text"):
+        with pytest.raises(TypeError, match=r"save_safetensors: metadata(\['a'\] is int, expected text| has 1: 'a', expected text for text)"):
             module.save_safetensors(example(), path, metadata)
     for metadata in (["a"], "a", 5):
         with pytest.raises(TypeError, match=f"save_safetensors: metadata is {type(metadata).__name__}, expected a dict"):
@@ -318,21 +318,21 @@ WRONG = [
      "if not isinstance(node, dict):\n                node = {}\n                continue\n                raise"),
     ("only the first tree is used", mapping_keeps_the_names, "f(value, *rest)", "f(value, *([value] * len(rest)))"),
     ("names are not compared", mapping_keeps_the_names, "other.keys() != tree.keys()", "not other"),
-    ("everything becomes float32", torch_and_back, "torch.tensor(np.asarray(x), device=device, dtype=dtype)",
-     "torch.tensor(np.asarray(x), device=device, dtype=dtype or torch.float32)"),
+    ("everything becomes float32", torch_and_back, "torch.tensor(_as_torch_reads(x), device=device, dtype=dtype)",
+     "torch.tensor(_as_torch_reads(x), device=device, dtype=dtype or torch.float32)"),
     ("the device is forgotten", torch_and_back, "device=device, dtype=dtype)", "dtype=dtype)"),
     ("tensors share memory with the arrays", torch_has_memory_of_its_own,
-     "torch.tensor(np.asarray(x), device=device, dtype=dtype)", "torch.as_tensor(x, device=device, dtype=dtype)"),
+     "torch.tensor(_as_torch_reads(x), device=device, dtype=dtype)", "torch.as_tensor(x, device=device, dtype=dtype)"),
     ("arrays share memory with the tensors", torch_has_memory_of_its_own, ".numpy().copy()", ".numpy()"),
     ("a state_dict stays flat", a_module_becomes_a_tree,
-     "unflatten(flat) if any(\".\" in key for key in flat) else flat", "flat"),
+     "unflatten(flat) if any(\".\" in str(key) for key in flat) else flat", "flat"),
     ("gradients are in the way", a_module_becomes_a_tree, ".detach().cpu()", ".cpu()"),
     ("memory order for index order", rows_and_columns_survive_the_disk, "np.asarray(x, order=\"C\") for",
      "x.ravel(order=\"K\").reshape(x.shape) for"),
     ("a scalar becomes a list of one", disk_and_back, "np.asarray(x, order=\"C\") for", "np.ascontiguousarray(x) for"),
     ("metadata is dropped", disk_and_back, "for name, x in leaves.items()}, metadata)",
      "for name, x in leaves.items()})"),
-    ("metadata of any kind", what_cannot_be_saved_is_named, "if not isinstance(metadata, dict | None):", "if False:"),
+    ("metadata of any kind", what_cannot_be_saved_is_named, "path: str | Path, metadata: dict[str, str] | None = None) -> None", "path: str | Path, metadata=None) -> None"),
     ("a loaded tree stays flat", disk_and_back, "return unflatten({name: _array(name, **arrays[name]) for name in names}), metadata",
      "return {name: _array(name, **arrays[name]) for name in names}, metadata"),
     ("any order", the_order_is_that_of_the_file, "for name in names}), metadata", "for name in sorted(names)}), metadata"),

@@ -117,12 +117,13 @@ class ModelConfig:
 
     def stack(self, cross: bool = False) -> dict:
         """Of the blocks, and the last norm; `cross` where blocks read a memory."""
-        block = {"attention": self.attention(self.position == "relative"), "norm_1": self.norm,
-                 "ff": self.feed_forward, "norm_2": self.norm}
-        if cross:
-            block |= {"cross": self.attention(), "norm_c": self.norm}
-        blocks = {str(i): block for i in range(self.layers)}
+        blocks = {str(i): self.block(cross) for i in range(self.layers)}
         return {"blocks": blocks} | ({"norm": self.norm} if self.norm_first else {})
+
+    def block(self, cross: bool = False) -> dict:
+        tree = {"attention": self.attention(self.position == "relative"), "norm_1": self.norm,
+                "ff": self.feed_forward, "norm_2": self.norm}
+        return tree | ({"cross": self.attention(), "norm_c": self.norm} if cross else {})
 
     def attention(self, relative: bool = False) -> dict:
         d, narrow = self.d, self.d // self.heads * self.groups

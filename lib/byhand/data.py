@@ -101,6 +101,8 @@ class WordVectors(NamedTuple):
 
     def rows(self, *words: str) -> Float[Array, "n 50"]:
         """The vectors of these words, one row each. Raises KeyError for a word that is not in the vocabulary."""
+        if others := [word for word in words if not isinstance(word, str)]:
+            raise TypeError(f"WordVectors: words hold {others[0]!r:.40}, expected text, one argument a word")
         places = _places(self.words)
         unknown = [word for word in words if word not in places]
         if unknown:
@@ -199,12 +201,11 @@ class Pair(NamedTuple):
     other: str  # the same in the other language
 
 
+@checked
 @functools.cache
 def pairs(language: Literal["de", "es"]) -> tuple[Pair, ...]:
     """Real sentence pairs of 2 to 12 words: 16,670 English–German of the faces of programs, 12,367 English–Spanish
     of clauses from two Bibles (after the World English Bible and Reina-Valera 1909)."""
-    if language not in PAIRS:
-        raise ValueError(f"pairs: language is {language!r}, expected 'de' or 'es'")
     return tuple(Pair(*row) for row in _table(PAIRS[language]))
 
 
@@ -243,4 +244,4 @@ def random_windows(
         raise ValueError(f"random_windows: ids has {len(ids)} tokens, expected more than n = {n}")
     starts = rng.integers(len(ids) - n, size=batch)
     rows = np.asarray(ids[starts[:, None] + np.arange(n + 1)]).astype(np.int64)
-    return rows[:, :-1], rows[:, 1:]
+    return rows[:, :-1], rows[:, 1:].copy()  # each with memory of its own

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import numpy as np
 
-from byhand.check import AtLeast, Dtype, checked
+from byhand.check import AtLeast, Dtype, checked, fits
 from byhand.config import ModelConfig
 from byhand.np.linear import init_linear
 from byhand.np.norm import init_norm
-from byhand.tree import flatten, unflatten
+from byhand.tree import flatten, map_tree, unflatten
 
 
 @checked
@@ -49,7 +49,18 @@ def init_classifier(
     dtype: Dtype = np.float32,
 ) -> dict:
     """{encoder, pool, head}: encoder and, where it was trained, pool from `pretrained`; the rest fresh."""
+    kept = {} if pretrained is None else _kept(config, pretrained, dtype)
     fresh = {"pool": init_linear(rng, config.d, config.d, dtype), "head": init_linear(rng, config.d, classes, dtype)}
-    if pretrained is None:
-        return {"encoder": init_model(rng, config, dtype)} | fresh
-    return fresh | {name: pretrained[name] for name in ("encoder", "pool") if name in pretrained}
+    return ({} if kept else {"encoder": init_model(rng, config, dtype)}) | fresh | kept
+
+
+def _kept(config, pretrained, dtype):
+    """Copies of encoder and pool, so that fine-tuning leaves what it began with as it was."""
+    shapes = {"encoder": config.shapes, "pool": {"W": (config.d, config.d), "b": (config.d,)}}
+    if "encoder" not in pretrained:
+        raise ValueError(f"init_classifier: pretrained has {', '.join(map(str, pretrained)) or 'no names'}, expected "
+                         "encoder among them")
+    kept = {name: pretrained[name] for name in shapes if name in pretrained}
+    for name, tree in kept.items():
+        fits("init_classifier", {name: tree}, {name: shapes[name]}, "pretrained")
+    return map_tree(lambda x: np.array(x, dtype), kept)

@@ -7,7 +7,7 @@ Plain Python over sequences of tokens (strings or ids), for both halves. Scores 
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -19,6 +19,25 @@ SMOOTHING = {"none": None, "floor": 0.1, "add-k": 1.0, "exp": None}  # name → 
 Smoothing = Literal["none", "floor", "add-k", "exp"]
 POSITION = Whole((AtLeast(0),))
 Tokens = list | tuple | Array  # of strings or ids
+
+
+class _Row:
+    """The tokens of one text: what is counted can be found again, so it has a hash, as strings and ids have."""
+
+    binds = False
+
+    def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
+        try:
+            if not isinstance(x, str):
+                hash(tuple(x))
+        except TypeError:
+            raise TypeError(f"{where}: {name} is {x!r:.60}, expected a list of strings or ids") from None
+        if not isinstance(x, str | Tokens):
+            raise TypeError(f"{where}: {name} is {kind_of(x)}, expected a list of strings or ids")
+        return x
+
+
+ROW = _Row()
 Links = Collection[tuple[int, int] | list | Array]  # (source position, target position), both from 0
 
 
@@ -99,7 +118,7 @@ def _bleu(counts, smoothing, value, effective=False) -> Bleu:
 
 
 @checked
-def ngrams(tokens: Tokens | str, n: Size) -> Counter:
+def ngrams(tokens: Annotated[Any, ROW], n: Size) -> Counter:
     """How often each run of `n` tokens occurs."""
     return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
 
@@ -209,5 +228,6 @@ def _corpus(where, hypotheses, references, kind, expected) -> None:
         for name, text in named.items():
             if not isinstance(text, kind):
                 raise TypeError(f"{where}: {name} is {type(text).__name__}, expected {expected}")
+            ROW(where, name, text, {})
             if not len(text) and name[0] == "r":
                 raise ValueError(f"{where}: {name} is empty, expected at least 1 token")

@@ -39,6 +39,7 @@ def plain(text: str) -> tuple[str, ...]:
 @checked
 def within_one_word(sentences: Sequence[str], others: Iterable[str]) -> Bool[Array, " n"]:
     """Which sentences one of `others` becomes when one word is replaced, put in or taken out, or none is."""
+    sentences, others = _texts("sentences", sentences), _texts("others", others)
     known = {plain(text) for text in others}
     short = {new for row in known for new in shorter(row)}
     gaps = {new for row in known for new in gapped(row)}
@@ -48,6 +49,17 @@ def within_one_word(sentences: Sequence[str], others: Iterable[str]) -> Bool[Arr
                 or not gaps.isdisjoint(gapped(row)))  # one replaced
 
     return np.array([near(plain(text)) for text in sentences], bool)
+
+
+def _texts(name: str, texts: Iterable[str]) -> list[str]:
+    """Several sentences; one alone would be read letter by letter."""
+    if isinstance(texts, str):
+        raise TypeError(f"within_one_word: {name} is the string {texts!r:.40}, expected several of them")
+    texts = [*texts]
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"within_one_word: {name} holds {text!r:.40}, expected text")
+    return texts
 
 
 def shorter(row: tuple) -> list[tuple]:
@@ -67,6 +79,7 @@ class Split(NamedTuple):
     near: Array  # (len(test),), bool: which of them is within one word of a training pair, in either language
 
 
+@checked
 @functools.cache
 def split_pairs(language: Literal["de", "es"]) -> Split:
     """The pairs of `data.pairs`, cut in three by one draw, and which of the test a training pair gives away."""
@@ -91,10 +104,9 @@ class Translator(NamedTuple):
     log: dict  # of the run that made it: command, seed, versions, losses, scores
 
 
+@checked
 def load_translator(language: Literal["de", "es"]) -> Translator:
     """The translator from English that the course brings along; a damaged file is refused."""
-    if language not in data.PAIRS:
-        raise ValueError(f"load_translator: language is {language!r}, expected 'de' or 'es'")
     paths = {name: data.checked_path(f"translation_{language}/{name}")
              for name in ("weights.safetensors", "config.json", "vocabulary.json", "log.json")}
     params = map_tree(lambda x: x.astype(np.float32), load_safetensors(paths["weights.safetensors"]))

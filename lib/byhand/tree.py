@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byhand.check import are_paths
+from byhand.check.numbers import kind_of
 
 
 def flatten(tree: dict, prefix: str = "") -> dict[str, Any]:
@@ -45,6 +46,8 @@ def unflatten(flat: dict[str, Any]) -> dict:
 
 def map_tree(f: Callable, tree: dict, *others: dict) -> dict:
     """f applied leaf by leaf to one tree, or to several trees of the same structure."""
+    if not callable(f):
+        raise TypeError(f"map_tree: f is {kind_of(f)}, expected a function")
     if not isinstance(tree, dict):
         raise TypeError(f"map_tree: tree is {type(tree).__name__}, expected a dict")
     for other in others:
@@ -65,7 +68,19 @@ def to_torch(tree: dict, device=None, dtype=None) -> dict:
     """Every array as a tensor of its own memory, on `device`, cast to `dtype` if one is given."""
     import torch
 
-    return map_tree(lambda x: torch.tensor(np.asarray(x), device=device, dtype=dtype), tree)
+    if not isinstance(tree, dict):
+        raise TypeError(f"to_torch: tree is {kind_of(tree)}, expected a dict")
+    return map_tree(lambda x: torch.tensor(_as_torch_reads(x), device=device, dtype=dtype), tree)
+
+
+def _as_torch_reads(x) -> np.ndarray:
+    """The array, or a copy where torch has not its order of bytes, or a stride that is negative."""
+    x = np.asarray(x)
+    if x.dtype.kind not in "biufc":
+        raise TypeError(f"to_torch: tree holds {kind_of(x)} of {x.dtype}, expected arrays of numbers")
+    if min(x.strides, default=0) < 0 or not x.dtype.isnative:
+        return np.array(x, x.dtype.newbyteorder("="), order="C")
+    return x
 
 
 def unwrapped(module):
@@ -102,15 +117,20 @@ def from_torch(source) -> dict:
     over processes is brought together: all of them must ask for it.
     """
     flat = source
+    if not isinstance(source, dict) and not hasattr(source, "state_dict"):
+        raise TypeError(f"from_torch: source is {kind_of(source)}, expected a module, a state_dict or a tree of "
+                        "tensors")
     if hasattr(source, "state_dict"):
         flat = {plain(name): x for name, x in source.state_dict().items()}
-    nested = unflatten(flat) if any("." in key for key in flat) else flat
+    nested = unflatten(flat) if any("." in str(key) for key in flat) else flat
     return map_tree(_as_array, nested)
 
 
 def _as_array(x):
     import torch
 
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"from_torch: source holds {kind_of(x)}, expected tensors")
     x = getattr(x, "full_tensor", lambda: x)().detach().cpu()
     known = not x.is_floating_point() or x.dtype in (torch.float64, torch.float32, torch.float16)
     return (x if known else x.float()).numpy().copy()

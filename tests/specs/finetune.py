@@ -145,10 +145,15 @@ def frozen_body_stays_to_the_last_bit(module):
 def pretrained_parts_are_taken_over(module):
     given = {"encoder": init_model(rng(), CONFIG), "pool": {"W": normal(4, 4), "b": normal(4)}, "mlm": {}, "nsp": {}}
     params = module.init_classifier(rng(), CONFIG, 5, given)
-    assert set(params) == {"encoder", "pool", "head"} and params["encoder"] is given["encoder"] and params["pool"] is given["pool"]
+    assert set(params) == {"encoder", "pool", "head"}
+    kept = tree.flatten({name: given[name] for name in ("encoder", "pool")})
+    for path, x in kept.items():  # as they were, in the dtype asked for, and whoever trains them trains copies
+        new = tree.flatten(params)[path]
+        assert np.array_equal(new, x.astype(np.float32)) and new.dtype == np.float32 and not np.shares_memory(new, x)
     assert params["head"]["W"].shape == (4, 5)
     no_pool = module.init_classifier(rng(), CONFIG, 5, {"encoder": given["encoder"], "mlm": {}})
-    assert no_pool["encoder"] is given["encoder"] and no_pool["pool"]["W"].shape == (4, 4)
+    assert np.array_equal(no_pool["encoder"]["embedding"]["tokens"]["E"], given["encoder"]["embedding"]["tokens"]["E"])
+    assert no_pool["pool"]["W"].shape == (4, 4)
     scratch = module.init_classifier(rng(), CONFIG, 5, dtype=np.float64)
     assert tree.flatten(scratch).keys() == tree.flatten(params).keys()
     assert all(x.dtype == np.float64 for x in tree.flatten(scratch).values())
@@ -354,6 +359,8 @@ def merged_tree_is_the_numpy_one(module):
 
 fresh_heads_are_refused = refusals(
     ("init_classifier", ValueError, "init_classifier: classes is 1, expected at least 2", rng(), CONFIG, 1),
+    ("init_classifier", ValueError, "init_classifier: pretrained has mlm, expected encoder among them", rng(), CONFIG, 2, {"mlm": {}}),
+    ("init_classifier", ValueError, r"init_classifier: pretrained\['encoder'\] has .*, expected", rng(), CONFIG, 2, {"encoder": {"W": normal(4, 4)}}),
 )
 INVARIANTS = {
     "np.finetune": [classifier_is_that_of_the_other_half, classifier_has_the_right_slope, loss_is_the_mean_over_sequences,
@@ -392,10 +399,13 @@ WRONG = [
       "len(logits)", 'batch["ids"].size'),
     M("np.finetune.classifier_loss_and_grads", "invariant", "loss not averaged",
       "return float(L), _alike", "return float(L) * len(logits), _alike"),
-    M("init.init_classifier", "invariant", "pre-trained weights ignored", "if pretrained is None:", "if True:"),
-    M("init.init_classifier", "invariant", "pool of pre-training ignored",
-      'for name in ("encoder", "pool")', 'for name in ("encoder",)'),
-    M("init.init_classifier", "invariant", "needs a pre-trained pool", " if name in pretrained}", "}"),
+    M("init.init_classifier", "invariant", "pre-trained weights ignored", "{} if pretrained is None else", "{} if True else"),
+    M("init._kept", "invariant", "pool of pre-training ignored", "in shapes if name in pretrained", "in ('encoder',)"),
+    M("init._kept", "invariant", "needs a pre-trained pool", " if name in pretrained}", "}"),
+    M("init._kept", "invariant", "fine-tuning trains what was given", "np.array(x, dtype)", "np.asarray(x, dtype)"),
+    M("init._kept", "invariant", "another dtype than was asked for", "np.array(x, dtype)", "np.array(x)"),
+    M("init._kept", "invariant", "a body that does not fit the config", '        fits("init_classifier"', '        _ = ("init_classifier"'),
+    M("init._kept", "invariant", "no body at all", 'if "encoder" not in pretrained:', "if False:"),
     # trees
     M("np.finetune.split_tree", "invariant", "patterns name parts of names", 'f"*.{pattern}.*")', 'f"*{pattern}*")'),
     M("np.finetune.split_tree", "invariant", "patterns name leaves only", 'f"*.{pattern}.*")', 'f"*.{pattern}.")'),

@@ -291,6 +291,16 @@ def trees_that_do_not_fit_are_refused(module):
         for name in ("sgd_step", "momentum_step", "rmsprop_step", "adam_step", "adamw_step", "adamw_step_"):
             raises(error, what, lambda g=grads, n=name: getattr(module, n)(params, g, state, 0.1))
     raises(ValueError, "expected t, m, v", lambda: module.adam_step(params, params, {}, 0.1))
+    for dtype, large, most in ((np.float32, 1e25, r"1.84e\+19"), (np.float64, 1e200, r"1.34e\+154")):
+        small = {"W": np.ones(2, dtype)}
+        grads, fresh = {"W": np.array([1, -large], dtype)}, module.init_state(small)
+        for name in ("rmsprop_step", "adam_step", "adam_l2_step", "adamw_step", "adamw_step_"):
+            raises(ValueError, f"W of grads holds .*, whose square float.. cannot hold, expected at most {most}",
+                   lambda n=name, p=small, g=grads, s=fresh: getattr(module, n)(p, g, s, 0.1))
+        assert np.isfinite(module.momentum_step(small, grads, fresh, 1e-3)[0]["W"]).all(), "no squares, so no limit"
+        many = {"W": np.full(2, 0.9 * math.sqrt(np.finfo(dtype).max), dtype)}  # whose squares add up to infinity, and none is infinite
+        moved = module.adam_step(small, many, fresh, 0.1)[0]["W"]
+        near(moved, np.full(2, 0.9, dtype), "steps of lr, whatever the scale", 1e-5)
     raises(ValueError, r"betas\[0\] is 1", lambda: module.adam_step(params, params, state, 0.1, (1.0, 0.9)))
     raises(ValueError, "lr is -0.1, expected at least 0", lambda: module.sgd_step(params, params, state, -0.1))
 
@@ -503,6 +513,12 @@ WRONG = [
       "min(1.0, (step - warmup) / (total - warmup)", "(step - warmup) / (total - warmup"),
     M("np.optim.adamw_step_", "invariant", "gradients of one shape broadcast",
       '    optimiser_trees("adamw_step_", params, grads, state, eps)\n', ""),
+    M("np.optim.rmsprop_step", "invariant", "RMSProp: squares that are infinite",
+      'optimiser_trees("rmsprop_step", params, grads, state, eps)', 'optimiser_trees("rmsprop_step", params, grads, state)'),
+    M("np.optim.adamw_step_", "invariant", "AdamW in place: squares that are infinite",
+      'optimiser_trees("adamw_step_", params, grads, state, eps)', 'optimiser_trees("adamw_step_", params, grads, state)'),
+    M("np.optim.momentum_step", "invariant", "momentum: squares that nobody takes",
+      'optimiser_trees("momentum_step", params, grads, state)', 'optimiser_trees("momentum_step", params, grads, state, 1.0)'),
     M("np.optim.rmsprop_step", "invariant", "ε of nothing", "grads, state, eps)\n", "grads, state)\n"),
     M("np.optim.init_state", "invariant", "moments in float16", '    same_trees("init_state", params=params)\n', ""),
     M("np.optim.decay_mask", "invariant", "names read letter by letter", "exempt: tuple[str, ...]", "exempt"),

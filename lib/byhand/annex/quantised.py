@@ -57,6 +57,8 @@ def from_q8_0(data: Integer[Array, " b"], d_in: Size, order: str = "<") -> Quant
     """
     if data.dtype != np.uint8:
         raise TypeError(f"from_q8_0: data has dtype {data.dtype}, expected uint8, the bytes of a file")
+    if order not in ("<", ">"):
+        raise ValueError(f"from_q8_0: order is {order!r}, expected '<' or '>'")
     size = SIZES[KIND][1]
     row = d_in // BLOCK * size
     if d_in % BLOCK or data.size % row:

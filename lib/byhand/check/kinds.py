@@ -1,5 +1,7 @@
 """Kinds of arguments beside arrays and numbers: words, functions, configurations, lists, parameter trees."""
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -71,9 +73,10 @@ class Instance:
 
     def __init__(self, kinds: tuple):
         self.kinds = kinds
+        self.accepted = tuple(os.PathLike if kind is Path else kind for kind in kinds)  # whatever stands for a path
 
     def __call__(self, where: str, name: str, x: Any, seen: dict) -> Any:
-        if not isinstance(x, self.kinds):
+        if not isinstance(x, self.accepted):
             wanted = " or ".join(CALLED.get(kind_of_class(k), k.__name__) for k in self.kinds)
             raise TypeError(f"{where}: {name} is {kind_of(x)}, expected {wanted}")
         return x

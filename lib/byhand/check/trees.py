@@ -18,7 +18,9 @@ def leaves_of(tree: dict, prefix: str = "") -> dict[str, Any]:
 
 
 def are_paths(where: str, flat: dict) -> None:
-    """Names with dots between them."""
+    """A dict of names with dots between them."""
+    if not isinstance(flat, dict):
+        raise TypeError(f"{where}: flat is {kind_of(flat)}, expected a dict")
     for path in flat:
         if not isinstance(path, str) or not all(path.split(".")):
             raise ValueError(f"{where}: path is {path!r}, expected names with dots between them")
@@ -57,9 +59,9 @@ def finite_leaves(where: str, name: str, leaves: dict) -> None:
             finite(where, f"{name}.{path}", x)
 
 
-def optimiser_trees(where: str, params: dict, grads: dict, state: Any, eps: float = 1.0) -> None:
-    """Gradients and a state {t, m, v} that fit the parameters, and an ε that is not 0 in their dtype, since a gradient
-    of 0 would be divided by it."""
+def optimiser_trees(where: str, params: dict, grads: dict, state: Any, eps: float | None = None) -> None:
+    """Gradients and a state {t, m, v} that fit the parameters. Where an ε is given, gradients are divided by the root
+    of their mean square: their dtype holds their squares, and an ε that is not 0, since a gradient of 0 meets it."""
     if not isinstance(state, dict) or state.keys() != {"t", "m", "v"}:
         got = ", ".join(map(str, state)) or "nothing" if isinstance(state, dict) else kind_of(state)
         raise ValueError(f"{where}: state has {got}, expected t, m, v, as from init_state")
@@ -69,9 +71,23 @@ def optimiser_trees(where: str, params: dict, grads: dict, state: Any, eps: floa
     same_trees(where, params=params, grads=grads, m=state["m"], v=state["v"])
     if trusted():  # an infinite v stops its parameter without a sound: no loss would show it
         finite_leaves(where, "v", leaves_of(state["v"]))
+    if eps is None:
+        return
+    leaves = {} if trusted() else leaves_of(grads)
+    if not squares_are_finite(list(leaves.values())):
+        squares_fit(where, leaves)
     for dtype in {x.dtype for x in leaves_of(params).values()}:
         if not dtype.type(eps) > 0:
             raise ValueError(f"{where}: eps is {eps}, expected a number that is greater than 0 in {dtype}")
+
+
+def squares_fit(where: str, leaves: dict) -> None:
+    """No gradient is so large that its square is infinite, which would stop its parameter for good."""
+    for path, x in leaves.items():
+        most, largest = math.sqrt(np.finfo(x.dtype).max), float(np.abs(x).max(initial=0))
+        if largest > most:
+            raise ValueError(f"{where}: {path} of grads holds {largest:.3g}, whose square {x.dtype} cannot hold, "
+                             f"expected at most {most:.3g}")
 
 
 def number_from(where: str, what: str, x: Any) -> float:

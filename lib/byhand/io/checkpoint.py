@@ -111,6 +111,7 @@ def load_checkpoint(
     return Checkpoint(now, trees, meta)
 
 
+@checked
 def checkpoints(folder: str | Path) -> list[int]:
     """The steps that the folder holds, in ascending order; whether they are whole, loading them tells.
 

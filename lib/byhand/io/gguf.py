@@ -13,6 +13,9 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from numpy import ndarray as Array
 
+from byhand.check import checked
+from byhand.check.numbers import is_plain, kind_of
+
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 10: "Q", 11: "q", 12: "d"}  # struct's letters
 BOOL, STRING, ARRAY = 7, 8, 9
 BLOCK = 32  # numbers that share a scale
@@ -76,7 +79,12 @@ def dequantise(data: UInt8[Array, " b"], kind: str, order: str = "<") -> Float[A
     A block of 32 has a scale s: Q8_0 is s q, q signed bytes; Q4_0 is s (q − 8) and Q4_1 is s q + m, q of four bits, the
     low halves of the 16 bytes first, then the high halves. Raises ValueError for scales or numbers that are not finite.
     """
-    if kind not in SIZES:
+    if not is_plain(data) or data.dtype != np.uint8:
+        got = f"has dtype {data.dtype}" if is_plain(data) else f"is {kind_of(data)}"
+        raise TypeError(f"dequantise: data {got}, expected a NumPy array of uint8, the bytes of a file")
+    if data.ndim != 1:
+        raise ValueError(f"dequantise: data has shape {data.shape}, expected one axis")
+    if not isinstance(kind, str) or kind not in SIZES:
         raise ValueError(f"dequantise: kind is {kind!r}, expected one of {', '.join(SIZES)}")
     if order not in ("<", ">"):
         raise ValueError(f"dequantise: order is {order!r}, expected '<' or '>'")
@@ -110,6 +118,7 @@ def _finite(x):
     return x
 
 
+@checked
 def read_gguf(path: str | Path) -> GGUF:
     """The header of the file at `path`, versions 2 and 3.
 

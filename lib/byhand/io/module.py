@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from byhand import config as configs
+from byhand.check import checked
+from byhand.check.numbers import kind_of
 from byhand.io.files import write_whole
 from byhand.io.safetensors import header
 from byhand.tree import plain, unwrapped
@@ -19,6 +21,7 @@ from byhand.tree import plain, unwrapped
 KEY, FORMAT = "byhand.module", 1  # what the file's metadata have under this name
 
 
+@checked
 def save_module(module: Any, path: str | Path, config: Any = None) -> None:
     """Write a module's parameters and buffers, and its configuration: a dataclass or JSON, `module.config` if None.
 
@@ -34,6 +37,7 @@ def save_module(module: Any, path: str | Path, config: Any = None) -> None:
     write_whole(path, save(state, {KEY: json.dumps(about | {"sha256": _digest(state, about)})}))
 
 
+@checked
 def load_module(path: str | Path, into: Any) -> Any:
     """The module in the file: `into` itself with its values, or `into(config)`, the class or function that builds it.
 
@@ -50,8 +54,10 @@ def load_module(path: str | Path, into: Any) -> Any:
         if None not in (expected, about["config"]) and expected != about["config"]:
             raise ValueError(f"load_module: {path} is of {about['config']}, expected the module's {expected}")
         module = into
-    else:
+    elif callable(into):
         module = _built(path, into, about)
+    else:
+        raise TypeError(f"load_module: into is {kind_of(into)}, expected a module, or what builds one")
     _same(path, state, _state("load_module", module))
     module.load_state_dict({name: state[plain(name)] for name in module.state_dict()})
     return given if module is into else module

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from byhand.check import checked
 from byhand.check.numbers import is_plain
 from byhand.io.files import write_whole
 from byhand.tree import flatten, unflatten
@@ -16,11 +17,13 @@ DTYPES = {  # in the file → in NumPy
 RESERVED = "__metadata__"  # where the format has its metadata, among the names of the arrays
 
 
+@checked
 def save_safetensors(tree: dict, path: str | Path, metadata: dict[str, str] | None = None) -> None:
     """Write the tree in one step: the file at `path` is the old one or the whole new one, never half of it."""
     write_whole(path, encode("save_safetensors", tree, metadata))
 
 
+@checked
 def load_safetensors(path: str | Path) -> dict:
     """The tree of a safetensors file, whoever wrote it.
 
@@ -44,11 +47,14 @@ def encode(where: str, tree: dict, metadata: dict[str, str] | None = None) -> by
             raise TypeError(f"{where}: {name} has dtype {x.dtype.name}, expected one of {', '.join(DTYPES.values())}")
     if RESERVED in leaves:
         raise ValueError(f"{where}: tree has a leaf {RESERVED}, a name that the format keeps, expected another")
-    if not isinstance(metadata, dict | None):
-        raise TypeError(f"{where}: metadata is {type(metadata).__name__}, expected a dict")
     for key, value in (metadata or {}).items():
         if not (isinstance(key, str) and isinstance(value, str)):
             raise TypeError(f"{where}: metadata has {key!r}: {value!r}, expected text for text")
+    for text in (*leaves, *(text for entry in (metadata or {}).items() for text in entry)):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{where}: {text!r} holds half of a surrogate pair, expected Unicode text") from None
     return save({name: np.asarray(x, order="C") for name, x in leaves.items()}, metadata)
 
 

@@ -10,12 +10,15 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator, NullLocator
 from numpy import ndarray as Array
 
+from byhand.check.kinds import Optional, Several
+from byhand.check.numbers import Flag, Number, kind_of
 from byhand.show.page import LETTERS
 from byhand.show.style import DIVERGING, SEQUENTIAL
 from byhand.show.text import entry, plain
 
 Labels = Sequence[str] | None
 Limits = tuple[float | int, float | int] | None
+KEYWORDS = {"rows", "columns", "title", "fmt", "signed", "limits", "numbers"}  # what a part of a formula may have
 
 # Lengths are inches (a figure has 100 dots an inch), letters are points (72 an inch).
 WIDEST, TALLEST = 7.0, 4.0    # a figure's width, and the height that one line of squares may take
@@ -51,7 +54,9 @@ def matrix(
     if ax is None:
         options = dict(rows=rows, columns=columns, fmt=fmt, signed=signed, limits=limits, numbers=numbers, bar=bar)
         return matrices([(title, A, options)])[0]
-    _check(A, rows, columns)
+    _check("matrix", A, rows, columns, title, fmt, signed, limits, numbers)
+    if not isinstance(ax, Axes):
+        raise TypeError(f"matrix: ax is {kind_of(ax)}, expected axes of Matplotlib")
     n, m = A.shape
     box, figure = ax.get_position(), ax.get_figure(root=True)
     side = min(box.width * figure.get_figwidth() / m, box.height * figure.get_figheight() / n)
@@ -108,13 +113,19 @@ def matrices(
     """
     common = dict(columns=columns, fmt=fmt, signed=signed, limits=limits, numbers=numbers)
     pictures, operator = [], ""  # a picture is the operator before it, the matrix, and its options
+    if isinstance(parts, str) or not isinstance(parts, Sequence):
+        raise TypeError(f"matrices: parts is {kind_of(parts)}, expected a list of operators and (title, A)")
     for part in parts:
         if isinstance(part, str):
             operator = part
         elif isinstance(part, tuple) and len(part) in (2, 3):
             title, A, options = (*part, {})[:3]
-            _check(A, options.get("rows"), options.get("columns", columns))
-            pictures.append((operator, A, {**common, "title": title, **options}))
+            if not isinstance(options, dict) or not options.keys() <= KEYWORDS:
+                raise TypeError(f"matrices: options of {title!r:.40} are {options!r:.60}, expected a dict of "
+                                f"{', '.join(sorted(KEYWORDS))}")
+            options = {**common, "title": title, **options}
+            _check("matrix", A, **{"rows": None} | options)
+            pictures.append((operator, A, options))
             operator = ""
         else:
             raise TypeError(f"matrices: parts holds {type(part).__qualname__}, expected an operator, "
@@ -278,11 +289,30 @@ def _ink(colour) -> str:
     return "black" if (light + 0.05) ** 2 > 1.05 * 0.05 else "white"
 
 
-def _check(A, rows, columns):
+def _check(where, A, rows, columns, title, fmt, signed, limits, numbers):
     if not isinstance(A, np.ndarray):
-        raise TypeError(f"matrix: A is {type(A).__qualname__}, expected a NumPy array")
+        raise TypeError(f"{where}: A is {kind_of(A)}, expected a NumPy array")
     if A.ndim != 2 or not A.size:
-        raise ValueError(f"matrix: A has shape {A.shape}, expected two axes with entries")
+        raise ValueError(f"{where}: A has shape {A.shape}, expected two axes with entries")
+    if A.dtype.kind not in "biuf":
+        raise TypeError(f"{where}: A has dtype {A.dtype}, expected real numbers or truth values")
     for name, labels, size in (("rows", rows, A.shape[0]), ("columns", columns, A.shape[1])):
-        if labels is not None and len(labels) != size:
-            raise ValueError(f"matrix: {name} has {len(labels)} labels but A has {size} {name}")
+        if labels is None:
+            continue
+        if isinstance(labels, str) or not isinstance(labels, Sequence) or not all(isinstance(x, str) for x in labels):
+            raise TypeError(f"{where}: {name} is {labels!r:.60}, expected a list of strings")
+        if len(labels) != size:
+            raise ValueError(f"{where}: {name} has {len(labels)} labels but A has {size} {name}")
+    for name, text in (("title", title), ("fmt", fmt)):
+        if not isinstance(text, str):
+            raise TypeError(f"{where}: {name} is {kind_of(text)}, expected text")
+    try:
+        _ = format(0.0, fmt)
+    except ValueError as error:
+        raise ValueError(f"{where}: fmt is {fmt!r} ({error}), expected a format of floats, such as '.2f'") from None
+    Flag()(where, "signed", signed, {})
+    Optional(Flag())(where, "numbers", numbers, {})
+    if limits is not None:
+        low, high = Several(tuple, [Number(), Number()], False)(where, "limits", limits, {})
+        if low > high:
+            raise ValueError(f"{where}: limits is {limits}, expected the lower one first")

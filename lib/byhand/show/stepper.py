@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from byhand.check.numbers import kind_of
 from byhand.show.widget import frame, markup
 
 CSS = """
@@ -42,12 +43,16 @@ class Stepper:
     """
 
     def __init__(self, steps: Sequence[tuple[str, str]], *, title: str = ""):
-        self.steps, self.title = tuple(tuple(step) for step in steps), title
-        if not self.steps:
+        if isinstance(steps, str) or not isinstance(steps, Sequence):
+            raise TypeError(f"Stepper: steps is {kind_of(steps)}, expected several pairs (caption, text)")
+        if not isinstance(title, str):
+            raise TypeError(f"Stepper: title is {kind_of(title)}, expected text")
+        if not steps:
             raise ValueError("Stepper: steps is empty, expected at least 1")
-        for k, step in enumerate(self.steps):
-            if len(step) != 2 or not all(isinstance(part, str) for part in step):
+        for k, step in enumerate(steps):
+            if not isinstance(step, tuple | list) or len(step) != 2 or not all(isinstance(part, str) for part in step):
                 raise TypeError(f"Stepper: steps[{k}] is {step!r:.60}, expected a pair of strings (caption, text)")
+        self.steps, self.title = tuple(tuple(step) for step in steps), title
 
     def __repr__(self) -> str:
         return f"Stepper({len(self.steps)} steps)"

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Shaped
 from numpy import ndarray as Array
 
+from byhand.check.numbers import AtLeast, Whole, kind_of
+
 
 def plain(text: str) -> str:
     """A text as it can be drawn and stored: half a surrogate pair or a control character becomes U+FFFD."""
@@ -27,6 +29,11 @@ def format_matrix(name: str, A: Shaped[Array, "*n m"], digits: int = 3) -> str:
     """The text of `print_matrix`, for a Stepper or a message."""
     if not isinstance(A, np.ndarray):
         raise TypeError(f"print_matrix: A is {type(A).__qualname__}, expected a NumPy array")
+    if A.dtype.kind not in "biuf":
+        raise TypeError(f"print_matrix: A has dtype {A.dtype}, expected real numbers or truth values")
+    if not isinstance(name, str):
+        raise TypeError(f"print_matrix: name is {kind_of(name)}, expected text")
+    digits = Whole((AtLeast(0),))("print_matrix", "digits", digits, {})
     if A.ndim not in (1, 2) or not A.size:
         raise ValueError(f"print_matrix: A has shape {A.shape}, expected a vector or a matrix with entries")
     cells = [[entry(x, digits) for x in row] for row in np.atleast_2d(A)]
@@ -55,6 +62,9 @@ def print_errors(errors: Mapping[str, float], below: float = 1e-8, what: str = "
         raise TypeError(f"print_errors: errors is {type(errors).__qualname__}, expected names and numbers, a dict")
     if not errors:
         raise ValueError("print_errors: errors is empty, expected at least one name with its error")
+    for name, error in errors.items():
+        if isinstance(error, str) or not hasattr(error, "__float__"):
+            raise TypeError(f"print_errors: {name} is {kind_of(error)}, expected a number")
     line = plain(what) + ":"
     for entry in (f"{plain(name)} {power(error)}" for name, error in errors.items()):
         if len(line) + 2 + len(entry) > 79:
@@ -69,13 +79,24 @@ def print_errors(errors: Mapping[str, float], below: float = 1e-8, what: str = "
 def print_gap(what: str, a, b, below: float = 1e-12) -> None:
     """Print the largest |a − b| of two arrays or tensors of one shape, and insist that it is below the bound.
 
-    Raises AssertionError if it is not, ValueError if the shapes differ: a row against a column would be compared
-    entry with entry.
+    Raises AssertionError if it is not, TypeError for what is not real numbers, ValueError if the shapes differ, for a
+    row against a column would be compared entry with entry, or if nothing is there to compare.
     """
-    a, b = (np.asarray(x.detach().cpu() if hasattr(x, "detach") else x, dtype=float) for x in (a, b))
+    a, b = (_real(name, x) for name, x in (("a", a), ("b", b)))
     if a.shape != b.shape:
         raise ValueError(f"print_gap: {what}: a has shape {a.shape}, b {b.shape}")
+    if not a.size:
+        raise ValueError(f"print_gap: {what}: a and b have shape {a.shape}, expected something to compare")
     with np.errstate(invalid="ignore"):  # the same infinity on both sides is no gap
         gap = float(np.where(a == b, 0.0, np.abs(a - b)).max(initial=0.0))
     print(f"{plain(what)}: largest gap {power(gap)}")
     assert gap < below, f"{what}: {power(gap)} is not below {below:.0e}"
+
+
+def _real(name: str, x) -> np.ndarray:
+    """In float64; of a complex number NumPy would take the real part, and None for NaN."""
+    x = x.detach().cpu() if hasattr(x, "detach") else x
+    x = np.asarray(x.double() if str(getattr(x, "dtype", "")) == "torch.bfloat16" else x)
+    if x.dtype.kind not in "biuf":
+        raise TypeError(f"print_gap: {name} holds {x.dtype}, expected real numbers")
+    return x.astype(np.float64)

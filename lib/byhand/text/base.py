@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from byhand.check import checked
+from byhand.check.numbers import Flag
 from byhand.io.files import seal, write_whole
 from byhand.text.streams import entries, in_parts
 
@@ -34,12 +36,14 @@ class Tokenizer:
     def decode(self, ids: Iterable) -> str:
         raise NotImplementedError
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write a JSON file in one step: at `path` is the old one or the whole new one, never half of it."""
         body = {"kind": self.kind, **self._body()}
         write_whole(path, json.dumps(body | {"seal": seal(body)}, indent=1).encode())
 
     @classmethod
+    @checked
     def load(cls, path: str | Path):
         """What `save` wrote. Raises ValueError for a damaged file or one of another kind."""
         try:
@@ -80,6 +84,7 @@ class Tokenizer:
         if not isinstance(text, str):
             raise TypeError(f"{type(self).__name__}: text is {type(text).__name__}, expected str")
         unicode_only(type(self).__name__, text)
+        special = Flag()(type(self).__name__, "special", special, {})
         if not (special and self.specials):
             return [text]
         known = len(text) - (max(map(len, self.specials)) - 1 if more else 0)
@@ -106,14 +111,14 @@ class Tokenizer:
         return ids
 
 
-def whole(where: str, i) -> int:
+def whole(where: str, i, says: str = "ids hold") -> int:
     """An id as an int: a whole number of Python, of NumPy or of torch; True is none."""
     try:
         if isinstance(i, bool | np.bool_):
             raise TypeError
         return operator.index(i)
     except TypeError:
-        raise TypeError(f"{where}: ids hold {i!r}, expected whole numbers") from None
+        raise TypeError(f"{where}: {says} {i!r}, expected whole numbers") from None
 
 
 def unicode_only(where: str, text: str) -> str:

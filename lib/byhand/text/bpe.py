@@ -27,7 +27,7 @@ class BPETokenizer(Tokenizer):
     def __init__(self, merges: Iterable[tuple[int, int]], specials: Iterable[str] = ()):
         tokens, triples = [bytes([i]) for i in range(256)], []
         for k, pair in enumerate(streams.pairs_of("BPETokenizer", "merges", merges, "ids")):
-            a, b = (whole("BPETokenizer", i) for i in pair)
+            a, b = (whole("BPETokenizer", i, f"merges[{k}] holds") for i in pair)
             if not 0 <= min(a, b) <= max(a, b) < len(tokens):
                 raise ValueError(f"BPETokenizer: merge {k} is {a, b}, expected earlier ids")
             if len(tokens[a]) + len(tokens[b]) > LONGEST:
@@ -62,12 +62,13 @@ class BPETokenizer(Tokenizer):
         for token, i in [*vocab.items(), *((s.encode(), i) for s, i in specials.items() if i >= len(vocab))]:
             if not isinstance(token, bytes) or not token:
                 raise TypeError(f"{where}: vocab holds {token!r}, expected bytes")
-            if not 0 <= whole(where, i) < size or i in vocabulary:
+            if not 0 <= whole(where, i, "vocab holds") < size or i in vocabulary:
                 raise ValueError(f"{where}: vocab gives {token!r} the id {i}, expected each of 0 … {size - 1} once")
             vocabulary[i] = token
         made, triples = {bytes([b]) for b in range(256)}, []
         for k, (left, right) in enumerate(streams.pairs_of(where, "merges", merges, "tokens")):
-            if left not in made or right not in made or not {left, right, left + right} <= vocab.keys():
+            known = isinstance(left, bytes) and isinstance(right, bytes) and {left, right} <= made
+            if not known or not {left, right, left + right} <= vocab.keys():
                 raise ValueError(f"{where}: merge {k} is {left!r} and {right!r}, expected two earlier tokens of the "
                                  "vocabulary, which holds what they make too")
             made.add(left + right)
@@ -78,7 +79,7 @@ class BPETokenizer(Tokenizer):
 
     def _set(self, vocabulary: list[bytes], merges: list[tuple[int, int, int]], specials, pieces="gpt2"):
         """`merges` are triples of ids: left, right, and what they become."""
-        if pieces not in PATTERNS:
+        if not isinstance(pieces, str) or pieces not in PATTERNS:
             raise ValueError(f"{type(self).__name__}: pieces is {pieces!r}, expected one of {', '.join(PATTERNS)}")
         self.vocabulary, self.specials, self.pieces = vocabulary, specials, pieces
         self.merges = [(a, b) for a, b, _ in merges]

@@ -2,6 +2,8 @@
 
 import functools
 
+from byhand.check import checked
+
 
 @functools.cache
 def byte_letters() -> list[str]:
@@ -16,6 +18,7 @@ def _bytes_of() -> dict[str, int]:
     return {letter: b for b, letter in enumerate(byte_letters())}
 
 
+@checked
 def from_letters(token: str) -> bytes:
     """The bytes of a token of a published vocabulary (vocab.json, GGUF). Raises ValueError for another letter."""
     try:
@@ -24,6 +27,7 @@ def from_letters(token: str) -> bytes:
         raise ValueError(f"from_letters: token holds {error.args[0]!r}, expected letters of bytes") from None
 
 
+@checked
 def to_letters(token: bytes) -> str:
     """How a published vocabulary writes a token."""
     letters = byte_letters()

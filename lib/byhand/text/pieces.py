@@ -8,6 +8,8 @@ are the text.
 
 import regex
 
+from byhand.check import checked
+
 GPT2 = regex.compile(r"'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 # SmolLM2 cuts off each number first, and what lies between two of them as GPT-2 does.
 SMOLLM = regex.compile(r"\p{N}|'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?![^\s\p{N}])|\s+")
@@ -15,6 +17,7 @@ PATTERNS = {"gpt2": GPT2, "smollm": SMOLLM}
 AHEAD = 2  # a match depends on no character behind its end but the next two: on two where 'll could begin
 
 
+@checked
 def gpt2_pieces(text: str) -> list[str]:
     """The pieces of a text as GPT-2 cuts them."""
     return GPT2.findall(text)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import regex
 
-from byhand.check.numbers import AtLeast, Whole
+from byhand.check import checked
+from byhand.check.numbers import AtLeast, Flag, Whole, kind_of
 from byhand.text import streams
 from byhand.text.base import Tokenizer
 
@@ -26,6 +27,9 @@ class WordPieceTokenizer(Tokenizer):
     SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
     def __init__(self, inner):
+        if not isinstance(inner, _tokenizers().Tokenizer):
+            raise TypeError(f"WordPieceTokenizer: inner is {kind_of(inner)}, expected a Tokenizer of the package "
+                            "tokenizers")
         inner.no_padding()  # a file from elsewhere may turn both on
         inner.no_truncation()
         inner.encode_special_tokens = True  # in a text they are text; `encode` splits off those that are not
@@ -39,6 +43,7 @@ class WordPieceTokenizer(Tokenizer):
         Words with characters for which there is no room, the rarest, are not learned from; such words become [UNK].
         """
         vocab_size = Whole((AtLeast(len(cls.SPECIALS) + 1),))("WordPieceTokenizer", "vocab_size", vocab_size, {})
+        lowercase = Flag()("WordPieceTokenizer", "lowercase", lowercase, {})
         library, words = _tokenizers(), Counter()
         new = cls(_empty(library, {}, lowercase))
         for text in streams.in_parts(chunks, new._up_to_border):
@@ -54,11 +59,12 @@ class WordPieceTokenizer(Tokenizer):
         return cls(inner)
 
     @classmethod
+    @checked
     def from_hf(cls, path: str | Path) -> "WordPieceTokenizer":
         """A tokenizer.json as published beside BERT's weights; it has no seal. Raises ValueError for another kind."""
-        text = Path(path).read_text(encoding="utf-8")
+        data = Path(path).read_bytes()
         try:
-            return cls._from_body({"tokenizer": text})
+            return cls._from_body({"tokenizer": data.decode("utf-8")})
         except (LookupError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"{cls.__name__}: {path} is damaged ({error}), expected a tokenizer.json") from error
 
