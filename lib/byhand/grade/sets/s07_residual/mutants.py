@@ -1885,4 +1885,20 @@ LESIONS = (
         "7.1",
         MEAN_LENGTH,
     ),
+    Mutant(
+        "factors of the removed",
+        _lesion(share=lambda s, r: np.prod(1 + s[r]) / np.prod(1 + s)),
+        "This is what the removed sublayers have of the product: what is left is the product of 1 + s over those "
+        "that stay.",
+        "7.1",
+        ("share", "one removed", "deeper"),
+    ),
+    Mutant(
+        "paths around",
+        _lesion(length=lambda kept, s: (1 / (1 + kept)).sum()),
+        "This is the mean number of sublayers that a path goes around: it goes through one with weight s/(1 + s), "
+        "around it with 1/(1 + s).",
+        "7.1",
+        ("length", "one removed", "deeper"),
+    ),
 )

@@ -1411,4 +1411,12 @@ PAIRS = (
         "8.2",
         ("long texts", "short texts", "width one", "millions"),
     ),
+    Mutant(
+        "half of a square",
+        _pairs(lambda n, w: min(n, w) ** 2 / 2 + (n - min(n, w)) * w),
+        "The first rows are counted as half of a square: with the diagonal they have 1 + 2 + … + m = m (m + 1) / 2 "
+        "pairs.",
+        "8.2",
+        ("long texts", "short texts", "width one", "millions", "other texts"),
+    ),
 )
