@@ -838,6 +838,35 @@ DISTANCES = (
         "3.3",
         ("many clocks", "any"),
     ),
+    Mutant(
+        "mean over the clocks",
+        _distance(lambda cos, d: (2 - 2 * cos).mean()),
+        "The clocks are averaged: a squared length is a sum over all of them.",
+        "3.4",
+        ("many clocks", "behind", "any", "other numbers"),
+    ),
+    Mutant(
+        "2 once",
+        _distance(lambda cos, d: 2 - 2 * cos.sum()),
+        "The 2 is counted once: each of the d/2 clocks gives 2 − 2 cos δω.",
+        "3.4",
+        ("many clocks", "behind", "any", "other numbers"),
+    ),
+    Mutant(
+        "base 10000",
+        lambda delta, d, base: float((2 - 2 * np.cos(delta * 10000.0 ** (-2 * np.arange(d // 2) / d))).sum()),
+        "The base is fixed at 10000: use the one that is given.",
+        "3.3",
+        ("behind", "any", "other numbers"),
+    ),
+    Mutant(
+        "length of the arc",
+        lambda delta, d, base: float(((delta * base ** (-2 * np.arange(d // 2) / d)) ** 2).sum()),
+        "The angles are squared: that is the arc, which is as long as the chord only for small angles. The chord has "
+        "2 − 2 cos δω.",
+        "3.4",
+        ("next door", "many clocks", "behind", "any", "other numbers", "a few doors on"),
+    ),
 )
 
 # 03.7

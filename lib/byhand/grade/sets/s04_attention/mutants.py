@@ -1533,6 +1533,21 @@ CHANGED = (
         "4.5",
         ("forbidden", "twice", "another key"),
     ),
+    Mutant(
+        "one more for all weights",
+        _changed(higher=lambda a, j, gone: (a + 1) / (a + 1).sum()),
+        "Something is added to the weights: it is the scores that all change by one number, and a softmax does not "
+        "see that.",
+        "4.5",
+        ("all higher",),
+    ),
+    Mutant(
+        "copy behind its key",
+        _changed(twice=lambda a, j, gone: np.insert(a, j, a[j]) / (1 + a[j])),
+        "The copy stands beside key j: it is appended at the end.",
+        "4.5",
+        ("twice", "another key"),
+    ),
 )
 
 # 04.11

@@ -1912,6 +1912,30 @@ REST = (
         "6.4",
         STEPS,
     ),
+    Mutant(
+        "share of small steps",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), float((2 * eta * decay) ** 0.5)),
+        "The share is √(2ηλ), which is so for small steps: the square of the step is what the decay takes away, 1 − "
+        "(1 − ηλ)².",
+        "6.4",
+        ("small steps", "large steps", "other numbers"),
+    ),
+    Mutant(
+        "share of the decay",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), eta * decay),
+        "The share is ηλ, as if step and decay were along one line: the gradient stands at a right angle to W, so "
+        "the squares add up.",
+        "6.4",
+        ("small steps", "large steps", "other numbers"),
+    ),
+    Mutant(
+        "divided once too often",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), eta * c / _right_rest(eta, decay, c) ** 3),
+        "The share is divided by the length three times: the gradient is c over the length, and the share divides by "
+        "it once more.",
+        "6.4",
+        ("small steps", "large steps", "other numbers"),
+    ),
 )
 
 # 06.12

@@ -273,6 +273,11 @@ def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slop
     return function
 
 
+def _averaged(dY, X, W_g, W_1, W_2):
+    dX, *weights = _swiglu()(dY, X, W_g, W_1, W_2)
+    return dX, *(dW * X.shape[-1] / X.size for dW in weights)
+
+
 INNER = ("dX", "dW_g", "batch", "square")
 
 SWIGLU = (
@@ -410,6 +415,13 @@ SWIGLU = (
         "The second term of silu's slope is subtracted: it is σ + x σ (1 − σ).",
         "9.5",
         INNER,
+    ),
+    Mutant(
+        "mean over the tokens",
+        _averaged,
+        "The gradients of the weights are averaged over the tokens: each token has used the weights, so they add.",
+        "9.5",
+        ("dW_2", "dW_1", "dW_g", "batch", "two leading axes", "square"),
     ),
 )
 
@@ -1271,6 +1283,11 @@ def _ledger(maps=4, gate=1, biases=True, norms=2, heads_too=False, double=2, wid
     return function
 
 
+def _biases_of_attention(n, d, d_ff, heads, gated, bias):
+    parameters, *others = _ledger()(n, d, d_ff, heads, gated, bias)
+    return parameters - bias * (d_ff + d), *others
+
+
 LEDGER = (
     Mutant(
         "multiplications only",
@@ -1441,6 +1458,13 @@ LEDGER = (
         "The length is that at which one of the two products costs as much: Q Kᵀ and A V together cost 4n²d.",
         "9.9",
         ("meeting", "gated"),
+    ),
+    Mutant(
+        "biases of attention alone",
+        _biases_of_attention,
+        "The parameters lack the biases of the feed-forward layer, d_ff and d.",
+        "9.9",
+        ("parameters", "gated with biases"),
     ),
 )
 

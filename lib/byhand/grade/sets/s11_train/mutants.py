@@ -844,6 +844,21 @@ BIASES = (
         "11.4",
         ("first step", "ten steps"),
     ),
+    Mutant(
+        "product for the quotient",
+        _biases(lambda m, v, *_: (m * math.sqrt(v), 1 / math.sqrt(v), m)),
+        "The two factors are multiplied in the first number: m's stands above the fraction line, v's root below.",
+        "11.4",
+        ("first step", "ten steps", "a hundred", "a few", "another first step"),
+    ),
+    Mutant(
+        "v above the line",
+        _biases(lambda m, v, *_: (m / math.sqrt(v), math.sqrt(v), m)),
+        "Without v's correction the step is longer, not shorter: v is too small, and it stands below the fraction "
+        "line.",
+        "11.4",
+        ("first step", "ten steps", "a hundred", "a few", "another first step"),
+    ),
 )
 
 # 11.6
@@ -1159,6 +1174,21 @@ RATES = (
         "s − warmup.",
         "11.7",
         ("on the plateau",),
+    ),
+    Mutant(
+        "peak forgotten",
+        _trapezoid(lambda peak, w, T, D: 2 * D - T + w),
+        "The distance is not divided by the peak: the rates of the trapezoid add up to the peak times a number of "
+        "steps.",
+        "11.7",
+        ("on the plateau", "going down", "the sum", "elsewhere"),
+    ),
+    Mutant(
+        "line over the whole run",
+        _trapezoid(down=lambda t, s, T: (T - t) / T),
+        "The line down is divided by `total`: it has to begin at the peak, so by the steps that it lasts.",
+        "11.7",
+        ("going down", "the sum", "elsewhere"),
     ),
 )
 
