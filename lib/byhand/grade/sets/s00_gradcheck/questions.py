@@ -210,6 +210,7 @@ QUESTIONS = (
             ("Return `True` for the first two and `False` for the other five.", "seven layers"),
             ("In one of the cases $X$ is ten thousand times larger", "large activations"),
             ("In another the seven layers are others", "other layers"),
+            ("the faults of the five may hide in a single row or a single number", "other layers"),
             ("You may use your `slope` of exercise 00.5, or `numerical_gradient`", "seven layers"),
             ("but not `gradcheck`", FORBIDDEN),
         ),
