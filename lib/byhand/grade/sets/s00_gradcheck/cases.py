@@ -116,14 +116,42 @@ LAYERS = {
     ),
     "centring, divided by the number of rows": (_centre, lambda dY, X: _centre(dY) / len(X)),
 }
+
+
+def _one_place(factor, *place):
+    """A right gradient of LayerNorm, but for one row or one number, which is so many times too large."""
+
+    def backward(dY, X):
+        dX = _normalise_backward(dY, X)
+        dX[place] = factor * dX[place]
+        return dX
+
+    return backward
+
+
+def _without_the_last_feature(dY, X):
+    dX = dY * np.cos(X)
+    dX[:, -1] = 0.0
+    return dX
+
+
+OTHER_LAYERS = {  # wrong where a check that compares too little does not look
+    "LayerNorm, right": (_normalise, _normalise_backward),
+    "sine, right": (np.sin, lambda dY, X: dY * np.cos(X)),
+    "centring, the first two rows exchanged": (_centre, lambda dY, X: _centre(dY[[1, 0, *range(2, len(dY))]])),
+    "sine, sign reversed": (np.sin, lambda dY, X: -dY * np.cos(X)),
+    "sine, last feature forgotten": (np.sin, _without_the_last_feature),
+    "LayerNorm, wrong in the first row": (_normalise, _one_place(1.5, 0)),
+    "LayerNorm, wrong in the last number": (_normalise, _one_place(2.0, -1, -1)),
+}
 VERDICTS = ("False", "True")
 
 
-def rows_of_size(scale, n=3, d=4):
+def rows_of_size(scale, n=3, d=4, layers=LAYERS):
     # rows of clearly different spread, none near one
     def make(rng):
         X = scale * np.arange(2, n + 2)[:, None] * rng.normal(size=(n, d))
-        return {"X": X, "seed": 7, "layers": list(LAYERS.values())}
+        return {"X": X, "seed": 7, "layers": list(layers.values())}
 
     return make
 

@@ -346,6 +346,14 @@ def _first_axis_always(dY, shape):
     return dY.sum(axis=tuple(copies)).reshape(shape)
 
 
+def _one_stretched(dY, shape):
+    dY = dY.sum(axis=tuple(range(dY.ndim - len(shape))))
+    for axis, size in enumerate(shape):
+        if size == 1:
+            return dY.sum(axis=axis, keepdims=True)
+    return dY
+
+
 SUM_TO = (
     Mutant(
         "reshaped",
@@ -404,6 +412,14 @@ SUM_TO = (
         "too far to the left: sum the missing ones first, or count from the right.",
         "0.2",
         ("both",),
+    ),
+    Mutant(
+        "one stretched axis",
+        _one_stretched,
+        "One stretched axis is summed and the others are not: the loop ends too early. Every axis of length one in b "
+        "was stretched, so sum along each of them.",
+        "0.3",
+        ("two stretched",),
     ),
 )
 
@@ -789,6 +805,25 @@ def _close(error, size):
     return error <= 1e-4 * size + 1e-7
 
 
+def _compared(of, dY_of=None):
+    """A gradient check that compares what `of` makes of the gradient by hand G and of the measured slopes."""
+
+    def function(forward, backward, X, rng):
+        dY = (dY_of or _random)(X, X, rng)
+        slopes = _measured(lambda moved: float((dY * forward(moved)).sum()), X.copy())
+        return bool(of(backward(dY, X), slopes))
+
+    return function
+
+
+def _row(k):
+    return _compared(lambda G, slopes: _close(np.abs(G - slopes)[k].max(), np.abs(slopes).max()))
+
+
+def _norms(G, slopes):
+    return _close(abs(np.linalg.norm(G) - np.linalg.norm(slopes)), np.abs(slopes).max())
+
+
 CHECKS = (
     Mutant(
         "all ones",
@@ -860,6 +895,38 @@ CHECKS = (
         "True and False are exchanged: True is for the layers whose backward pass is right.",
         "0.4",
         ("seven layers", "large activations", "five rows"),
+    ),
+    Mutant(
+        "first row compared",
+        _row(0),
+        "A fault in the later rows is not seen, as where only the first row is compared, or one number in it, or the "
+        "upstream is 0 in the others: all rows have to agree, so take the largest gap of all entries.",
+        "0.4",
+        ("seven layers", "large activations", "other layers", "five rows"),
+    ),
+    Mutant(
+        "last row compared",
+        _row(-1),
+        "A fault in the first rows is not seen, as where only the last row is compared: all rows have to agree, so "
+        "take the largest gap of all entries.",
+        "0.4",
+        ("other layers",),
+    ),
+    Mutant(
+        "norms compared",
+        _compared(_norms),
+        "A gradient of the right length passes although it points elsewhere, as where two norms are compared: "
+        "compare entry by entry, so take the size of the difference, not the difference of the sizes.",
+        "0.4",
+        ("other layers",),
+    ),
+    Mutant(
+        "one upstream for all rows",
+        _compared(lambda G, slopes: _close(np.abs(G - slopes).max(), np.abs(slopes).max()),
+                  lambda Y, X, rng: rng.normal(size=X.shape[1]) + np.zeros_like(X)),
+        "Rows that are exchanged pass, as where all rows have the same upstream: draw dY in the shape of all of Y.",
+        "0.4",
+        ("other layers",),
     ),
 )
 

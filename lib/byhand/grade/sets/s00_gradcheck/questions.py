@@ -89,6 +89,8 @@ QUESTIONS = (
             Case("stretched axis", cases.broadcast((3, 4), (3, 1)), "(3, 1) was stretched to (3, 4)", 1),
             Case("both", cases.broadcast((2, 3, 4, 5), (3, 1, 5)), "(3, 1, 5) became (2, 3, 4, 5)",
                  guards="stretched axis", open=True),
+            Case("two stretched", cases.broadcast((3, 4, 5), (3, 1, 1)), "(3, 1, 1) was stretched to (3, 4, 5)",
+                 guards="stretched axis", open=True),
             Case("one number", cases.broadcast((2, 3), ()), "one number was repeated to (2, 3)",
                  guards="added axes", open=True),
             Case("nothing repeated", cases.broadcast((3, 4), (3, 4)), "b had the shape of Y",
@@ -99,6 +101,7 @@ QUESTIONS = (
         clauses=(
             ("$(4,)$ is repeated to $(4, 3, 4)$ along the first two axes", "added axes"),
             ("and $(3, 1)$ to $(3, 4)$ along the last", "stretched axis"),
+            ("stretches axes of length one", "two stretched"),
             ("Both can happen at once, as from $(3, 1, 5)$ to $(2, 3, 4, 5)$", "both"),
             ("a single number, of shape $()$, is repeated everywhere", "one number"),
             ("Where nothing was repeated, $db = dY$", "nothing repeated"),
@@ -194,6 +197,8 @@ QUESTIONS = (
         cases=(
             Case("seven layers", cases.rows_of_size(1.0), "two right ones, five wrong ones", 3),
             Case("large activations", cases.rows_of_size(1e4), "gradients near 1e-4", 1, ("seven layers",)),
+            Case("other layers", cases.rows_of_size(1.0, 4, 5, cases.OTHER_LAYERS), "seven others",
+                 guards="seven layers", open=True),
             Case("five rows", cases.rows_of_size(0.5, 5, 6), "other sizes", guards="seven layers"),
         ),
         mutants=mutants.CHECKS,
@@ -204,6 +209,8 @@ QUESTIONS = (
         clauses=(
             ("Return `True` for the first two and `False` for the other five.", "seven layers"),
             ("In one of the cases $X$ is ten thousand times larger", "large activations"),
+            ("In another the seven layers are others", "other layers"),
+            ("the faults of the five may hide in a single row or a single number", "other layers"),
             ("You may use your `slope` of exercise 00.5, or `numerical_gradient`", "seven layers"),
             ("but not `gradcheck`", FORBIDDEN),
         ),

@@ -25,7 +25,7 @@ def one_clock(rng):
     return {"delta": float(rng.uniform(1.5, 3)), "d": 2, "base": 10000.0}
 
 
-def rotation(n, d, lead=(), base=100.0, scattered=False):
+def rotation(n, d, lead=(), base=50.0, scattered=False):
     def make(rng):
         positions = rng.permutation(np.arange(2, 60))[:n] if scattered else np.arange(n)
         X, dY = rng.normal(size=(2, *lead, n, d))

@@ -177,6 +177,19 @@ def _both(f):
     return _turns(f, lambda dY, p, base: f(dY, p, base, -1.0))
 
 
+def _angles(of):
+    """Pairs that are turned by other angles: `of` takes places (n, 1), r (d/2,), d and the base."""
+
+    def turn(X, p, base, sign=1.0):
+        d = X.shape[-1]
+        angle = of(p[:, None], np.arange(d // 2), d, base)
+        c, s, Y = np.cos(angle), sign * np.sin(angle), np.empty_like(X)
+        Y[..., ::2], Y[..., 1::2] = X[..., ::2] * c - X[..., 1::2] * s, X[..., ::2] * s + X[..., 1::2] * c
+        return Y
+
+    return _both(turn)
+
+
 ROTATIONS = ("forward", "backward", "heads", "scattered", "far")
 
 TURNS = (
@@ -265,6 +278,64 @@ TURNS = (
         "Every token is turned one step too far: the token at place 0 stays as it is.",
         "3.7",
         ROTATIONS,
+    ),
+    Mutant(
+        "degrees",
+        _angles(lambda p, r, d, base: np.deg2rad(p * base ** (-2 * r / d))),
+        "The angle is taken as degrees, and turned into radians: p ω is in radians already.",
+        "3.7",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "degrees made of radians",
+        _angles(lambda p, r, d, base: np.rad2deg(p * base ** (-2 * r / d))),
+        "The angle is multiplied by 180/π: cos and sin take radians, and p ω is in radians.",
+        "3.7",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "whole turns",
+        _angles(lambda p, r, d, base: 2 * np.pi * p * base ** (-2 * r / d)),
+        "The angle is multiplied by 2π, so the first pair is turned by whole turns and stands still: pair r is "
+        "turned by p ω radians.",
+        "3.7",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "frequencies turned round",
+        _angles(lambda p, r, d, base: p * base ** (2 * r / d)),
+        "The sign of the exponent is lost: the frequencies fall from pair to pair, base^(−2r/d).",
+        "3.3",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "pairs counted from one",
+        _angles(lambda p, r, d, base: p * base ** (-2 * (r + 1) / d)),
+        "The pairs are counted from one: pair 0 has the frequency 1.",
+        "3.3",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "d − 2 for d",
+        _angles(lambda p, r, d, base: p * base ** (-2 * r / (d - 2))),
+        "The exponent is divided by d − 2, so that the last pair turns by p / base: here it is −2r/d.",
+        "3.3",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "4 for 2 in the exponent",
+        _angles(lambda p, r, d, base: p * base ** (-4 * r / d)),
+        "The exponent is −4r/d, as if the feature 2r were the pair's number, or d the number of pairs: it is −2r/d "
+        "for pair r.",
+        "3.3",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
+    ),
+    Mutant(
+        "all pairs alike",
+        _angles(lambda p, r, d, base: p + 0.0 * r),
+        "All pairs are turned by the place itself: pair r has its own frequency, base^(−2r/d).",
+        "3.3",
+        ("forward", "backward", "heads", "scattered", "far", "other places"),
     ),
 )
 
@@ -766,6 +837,35 @@ DISTANCES = (
         "The exponent is −r/d: with d/2 pairs it must run to almost −1, so it is −2r/d.",
         "3.3",
         ("many clocks", "any"),
+    ),
+    Mutant(
+        "mean over the clocks",
+        _distance(lambda cos, d: (2 - 2 * cos).mean()),
+        "The clocks are averaged: a squared length is a sum over all of them.",
+        "3.4",
+        ("many clocks", "behind", "any", "other numbers"),
+    ),
+    Mutant(
+        "2 once",
+        _distance(lambda cos, d: 2 - 2 * cos.sum()),
+        "The 2 is counted once: each of the d/2 clocks gives 2 − 2 cos δω.",
+        "3.4",
+        ("many clocks", "behind", "any", "other numbers"),
+    ),
+    Mutant(
+        "base 10000",
+        lambda delta, d, base: float((2 - 2 * np.cos(delta * 10000.0 ** (-2 * np.arange(d // 2) / d))).sum()),
+        "The base is fixed at 10000: use the one that is given.",
+        "3.3",
+        ("behind", "any", "other numbers"),
+    ),
+    Mutant(
+        "length of the arc",
+        lambda delta, d, base: float(((delta * base ** (-2 * np.arange(d // 2) / d)) ** 2).sum()),
+        "The angles are squared: that is the arc, which is as long as the chord only for small angles. The chord has "
+        "2 − 2 cos δω.",
+        "3.4",
+        ("next door", "many clocks", "behind", "any", "other numbers", "a few doors on"),
     ),
 )
 
@@ -1458,5 +1558,28 @@ STRETCHES = (
         "The exponent of the slowest clock is taken as −(d − 1)/d: with r = 0, 1, …, d/2 − 1 it is −2(d/2 − 1)/d.",
         "3.3",
         BASES,
+    ),
+    Mutant(
+        "2/d for the exponent",
+        _stretch(power=lambda d: 2 / d),
+        "s is raised to 2/d, which is one step of the exponents: the slowest clock has −(d − 2)/d, so s takes the "
+        "inverse, d/(d − 2).",
+        "3.3",
+        ("new base", "narrow", "other sizes"),
+    ),
+    Mutant(
+        "base raised as well",
+        lambda reach, s, d, base: (_stretch()(reach, s, d, base)[0], (base * s) ** (d / (d - 2))),
+        "The base is raised to d/(d − 2) together with s: only s is, b' = b s^(d/(d − 2)), for with s = 1 the base "
+        "has to stay as it is.",
+        "3.3",
+        ("new base", "narrow", "other sizes"),
+    ),
+    Mutant(
+        "no 2 in the frequencies",
+        lambda reach, s, d, base: (_stretch()(reach, s, d, base**0.5)[0], base * s ** (2 * d / (d - 2))),
+        "The 2 is missing in the frequencies: clock r has base^(−2r/d).",
+        "3.3",
+        ("strangers", "new base", "narrow", "other sizes", "other strangers"),
     ),
 )

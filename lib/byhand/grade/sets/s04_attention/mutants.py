@@ -1349,6 +1349,52 @@ BLINDS = (
         "4.1",
         BLIND_EVERY,
     ),
+    Mutant(
+        "ln p",
+        lambda p: (_column(1, -1), math.log(p) / 2 * _column(1, -1)),
+        "The scores of a row differ by ln p: that would be enough if the other weight were 1. The two weights are p "
+        "and 1 − p, so the difference is ln(p / (1 − p)).",
+        "4.1",
+        ("clear", "faint", "another weight"),
+    ),
+    Mutant(
+        "ln(1 − p)",
+        lambda p: (_column(1, -1), -math.log(1 - p) / 2 * _column(1, -1)),
+        "The scores of a row differ by −ln(1 − p): the weights are p and 1 − p, so the difference is ln(p / (1 − "
+        "p)).",
+        "4.1",
+        ("clear", "faint", "another weight"),
+    ),
+    Mutant(
+        "base two",
+        lambda p: (_column(1, -1), math.log2(p / (1 - p)) / 2 * _column(1, -1)),
+        "The logarithm is one to base 2: the softmax has powers of e.",
+        "4.1",
+        ("clear", "faint", "another weight"),
+    ),
+    Mutant(
+        "half of the difference",
+        lambda p: (_column(1, -1), _odds(p) / 4 * _column(1, -1)),
+        "The scores of a row differ by half of ln(p / (1 − p)): with ± x they differ by 2x.",
+        "4.1",
+        ("clear", "faint", "another weight"),
+    ),
+    Mutant(
+        "scale of two tokens",
+        lambda p: (_column(1, -1), _odds(p) / math.sqrt(2) * _column(1, -1)),
+        "The scores are √2 times too large: they are divided by √d_k, the root of the width, which is 1 here, not of "
+        "the number of tokens.",
+        "4.2",
+        ("clear", "faint", "another weight"),
+    ),
+    Mutant(
+        "p and 1 − p as scores",
+        lambda p: (_column(1, -1), _column(p, 1 - p)),
+        "The keys are the weights that are wanted, p and 1 − p: a softmax takes scores, whose difference is ln(p / "
+        "(1 − p)), and the columns have to have the same numbers as the rows.",
+        "4.1",
+        ("clear", "faint", "another weight"),
+    ),
 )
 
 # 04.10
@@ -1486,6 +1532,21 @@ CHANGED = (
         "The key before key j is taken: keys are counted from 0.",
         "4.5",
         ("forbidden", "twice", "another key"),
+    ),
+    Mutant(
+        "one more for all weights",
+        _changed(higher=lambda a, j, gone: (a + 1) / (a + 1).sum()),
+        "Something is added to the weights: it is the scores that all change by one number, and a softmax does not "
+        "see that.",
+        "4.5",
+        ("all higher",),
+    ),
+    Mutant(
+        "copy behind its key",
+        _changed(twice=lambda a, j, gone: np.insert(a, j, a[j]) / (1 + a[j])),
+        "The copy stands beside key j: it is appended at the end.",
+        "4.5",
+        ("twice", "another key"),
     ),
 )
 

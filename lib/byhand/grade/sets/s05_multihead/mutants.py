@@ -26,6 +26,11 @@ def _right(r, s, n, H):
     return (r * H + s) % n
 
 
+def _earliest(n, H):
+    last = np.array([min((r * H + s) % n for s in range(H)) for r in range(n)])
+    return last, int((last > np.arange(n)).sum())
+
+
 ROWS = ("four tokens", "more heads than tokens", "long", "five tokens")
 FAR = (
     Mutant(
@@ -85,6 +90,35 @@ FAR = (
         "Pieces are counted: the question asks for rows that hold a later token, however many.",
         "5.3",
         ("four tokens", "more heads than tokens", "long", "five tokens"),
+    ),
+    Mutant(
+        "first piece for the latest",
+        _rows(lambda r, s, n, H: (r * H) % n + 0 * s),
+        "Only the first piece of a row is looked at: the row depends on all its H pieces, and on the latest token "
+        "among them.",
+        "5.3",
+        ("four tokens", "more heads than tokens", "long", "five tokens", "many heads"),
+    ),
+    Mutant(
+        "earliest piece",
+        _earliest,
+        "The earliest of the tokens is taken: a row depends on all its pieces, so the last token is the largest.",
+        "5.3",
+        ("four tokens", "more heads than tokens", "long", "five tokens", "many heads"),
+    ),
+    Mutant(
+        "rows that do not leak",
+        _rows(_right, leaks=lambda last, r, tokens: int((last <= r).sum())),
+        "The rows are counted that do not leak: a leak is a row whose last token comes after its own, last > r.",
+        "5.3",
+        ("four tokens", "more heads than tokens", "one token", "five tokens", "many heads"),
+    ),
+    Mutant(
+        "tokens counted from one",
+        _rows(lambda r, s, n, H: (r * H + s) % n + 1, leaks=lambda last, r, tokens: int((last > r + 1).sum())),
+        "Tokens are counted from 1: they are 0, …, n − 1, as in the statement.",
+        "5.3",
+        ("four tokens", "more heads than tokens", "long", "one token", "five tokens", "many heads"),
     ),
 )
 
@@ -1149,6 +1183,27 @@ MEMORY = (
         "One head of keys and values is counted: there are G of them in each layer.",
         "5.8",
         CACHE,
+    ),
+    Mutant(
+        "bytes the wrong way",
+        _fits(lambda memory, L, B, H, G, d_k, d_v, b: memory * b // (L * B * G * (d_k + d_v))),
+        "The memory is multiplied by the bytes of a number: larger numbers take more room, so fewer tokens fit.",
+        "5.8",
+        ("one text", "a batch", "other sizes", "another text"),
+    ),
+    Mutant(
+        "memory in bits",
+        _fits(lambda memory, L, B, H, G, d_k, d_v, b: 8 * memory // (L * B * G * (d_k + d_v) * b)),
+        "The memory is counted in bits, and a number in bytes: both are given in bytes.",
+        "5.8",
+        ("one text", "a batch", "other sizes", "another text"),
+    ),
+    Mutant(
+        "heads times groups",
+        _fits(lambda memory, L, B, H, G, d_k, d_v, b: memory // (L * B * H * G * (d_k + d_v) * b)),
+        "H and G are multiplied: G heads of keys and values are kept, and the H query heads share them.",
+        "5.8",
+        ("one text", "a batch", "other sizes", "another text"),
     ),
 )
 

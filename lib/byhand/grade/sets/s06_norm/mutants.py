@@ -1415,6 +1415,43 @@ FOLDS = (
         "6.7",
         BEFORE,
     ),
+    Mutant(
+        "shift subtracted",
+        _fold(b=lambda b, gamma, beta, W: b - beta @ W),
+        "beta W is subtracted: the shift is added behind the gain, so the new bias is b + beta W.",
+        "6.7",
+        ("the map after", "both", "other sizes"),
+    ),
+    Mutant(
+        "gain divided",
+        _fold(W=lambda W, gamma: W / gamma[:, None]),
+        "The rows of W are divided by gamma: the gain multiplies feature i, so it multiplies row i of W.",
+        "6.7",
+        ("the map after", "both", "other sizes"),
+    ),
+    Mutant(
+        "gain on the columns",
+        _fold(W=lambda W, gamma: W * np.resize(gamma, W.shape[1])),
+        "gamma multiplies the columns of W: feature i of x̂ meets row i, so the rows are multiplied.",
+        "6.7",
+        ("the map after", "both", "other sizes"),
+    ),
+    Mutant(
+        "√d",
+        _fold(W=lambda W, gamma: gamma[:, None] * W * len(gamma) ** 0.5),
+        "W2 is √d times too large: RMSNorm divides by the root of the mean of the squares, as LayerNorm does, so "
+        "there is no factor.",
+        "6.7",
+        ("the map after", "the map before", "both", "other sizes"),
+    ),
+    Mutant(
+        "deviation of c",
+        _fold(c=lambda c, gamma: (c - c.mean()) / c.std()),
+        "c2 is divided by its deviation: only its mean goes. The size of H A + c depends on H, and is the norm's "
+        "work.",
+        "6.7",
+        ("the map after", "the map before", "both", "other sizes"),
+    ),
 )
 
 # 06.9
@@ -1874,6 +1911,30 @@ REST = (
         "once more.",
         "6.4",
         STEPS,
+    ),
+    Mutant(
+        "share of small steps",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), float((2 * eta * decay) ** 0.5)),
+        "The share is √(2ηλ), which is so for small steps: the square of the step is what the decay takes away, 1 − "
+        "(1 − ηλ)².",
+        "6.4",
+        ("small steps", "large steps", "other numbers"),
+    ),
+    Mutant(
+        "share of the decay",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), eta * decay),
+        "The share is ηλ, as if step and decay were along one line: the gradient stands at a right angle to W, so "
+        "the squares add up.",
+        "6.4",
+        ("small steps", "large steps", "other numbers"),
+    ),
+    Mutant(
+        "divided once too often",
+        lambda eta, decay, c: (_right_rest(eta, decay, c), eta * c / _right_rest(eta, decay, c) ** 3),
+        "The share is divided by the length three times: the gradient is c over the length, and the share divides by "
+        "it once more.",
+        "6.4",
+        ("small steps", "large steps", "other numbers"),
     ),
 )
 

@@ -1385,6 +1385,11 @@ def _b(l, N, v):
     return math.sqrt(1 / (v * (l + 2)))
 
 
+def _loud_stream(N, v):
+    a, b = _voices(_a, _b)(N, v)
+    return a / math.sqrt(v), b
+
+
 EVERY = ("one remark", "six remarks", "loud remarks")
 VOICES = (
     Mutant(
@@ -1482,6 +1487,21 @@ VOICES = (
         "sublayer, so each new voice takes something from all before.",
         "7.8",
         ("six remarks", "loud remarks"),
+    ),
+    Mutant(
+        "v in the stream's weight",
+        _loud_stream,
+        "v stands in a as well: the stream has mean square 1, only the remark has v.",
+        "7.8",
+        ("one remark", "six remarks", "loud remarks", "other numbers"),
+    ),
+    Mutant(
+        "last sublayer first",
+        lambda N, v: tuple(x[::-1].copy() for x in _voices(_a, _b)(N, v)),
+        "The weights stand in the wrong order, the last sublayer first: as more voices are in the stream, a grows "
+        "and b falls.",
+        "7.8",
+        ("six remarks", "loud remarks", "other numbers"),
     ),
 )
 
@@ -1884,5 +1904,21 @@ LESIONS = (
         "This is the sum of the lengths, each times its weight: a mean divides it by the sum of the weights.",
         "7.1",
         MEAN_LENGTH,
+    ),
+    Mutant(
+        "factors of the removed",
+        _lesion(share=lambda s, r: np.prod(1 + s[r]) / np.prod(1 + s)),
+        "This is what the removed sublayers have of the product: what is left is the product of 1 + s over those "
+        "that stay.",
+        "7.1",
+        ("share", "one removed", "deeper"),
+    ),
+    Mutant(
+        "paths around",
+        _lesion(length=lambda kept, s: (1 / (1 + kept)).sum()),
+        "This is the mean number of sublayers that a path goes around: it goes through one with weight s/(1 + s), "
+        "around it with 1/(1 + s).",
+        "7.1",
+        ("length", "one removed", "deeper"),
     ),
 )

@@ -602,6 +602,41 @@ JACOBIANS = (
         "8.3",
         ("before",),
     ),
+    Mutant(
+        "plus on both sides",
+        _jacobians(before=lambda a, p, mask: np.diag(a) + np.outer(a, a)),
+        "a_j a_l is added in `before`: a score that rises takes weight from the others, so it is subtracted.",
+        "8.4",
+        ("before", "nothing hidden", "one key", "another row"),
+    ),
+    Mutant(
+        "sign of both terms",
+        _jacobians(before=lambda a, p, mask: np.outer(a, a) - np.diag(a)),
+        "The signs in `before` are the opposite: a weight rises with its own score.",
+        "8.4",
+        ("before", "nothing hidden", "another row"),
+    ),
+    Mutant(
+        "one on the diagonal",
+        _jacobians(before=lambda a, p, mask: np.eye(len(a)) - np.outer(a, a)),
+        "The diagonal of `before` has 1 in the place of a_j: ∂a_j/∂s_j = a_j (1 − a_j).",
+        "8.4",
+        ("before", "nothing hidden", "one key", "another row"),
+    ),
+    Mutant(
+        "mask forgotten in `after`",
+        _jacobians(after=lambda a, p, mask: np.diag(p) - np.outer(p, p)),
+        "`after` is the Jacobian without a mask: the rows of hidden keys are 0, for their a' is.",
+        "8.4",
+        ("after", "one key", "another row"),
+    ),
+    Mutant(
+        "diagonal without the mask",
+        _jacobians(after=lambda a, p, mask: np.diag(p) - np.outer(p * mask, p)),
+        "The diagonal of `after` is not masked: where a key is hidden, its whole row is 0.",
+        "8.4",
+        ("after", "one key", "another row"),
+    ),
 )
 
 # 08.5
@@ -1410,5 +1445,13 @@ PAIRS = (
         "The first rows are counted from 0: row i sees itself too, so the sum is 1 + 2 + … + w, w(w + 1)/2.",
         "8.2",
         ("long texts", "short texts", "width one", "millions"),
+    ),
+    Mutant(
+        "half of a square",
+        _pairs(lambda n, w: min(n, w) ** 2 / 2 + (n - min(n, w)) * w),
+        "The first rows are counted as half of a square: with the diagonal they have 1 + 2 + … + m = m (m + 1) / 2 "
+        "pairs.",
+        "8.2",
+        ("long texts", "short texts", "width one", "millions", "other texts"),
     ),
 )

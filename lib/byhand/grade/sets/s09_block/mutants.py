@@ -44,6 +44,12 @@ def _overflowing(dY, X, name):
     return dY * (S + X * ((1 - S * S) * E / (1 + E) if name == "mish" else slope))
 
 
+def _cut_without_a_ramp(dY, X, name):
+    if name != "hard":
+        return _gradient(lambda X, S, slope, given: S + X * slope)(dY, X, name)
+    return dY * (np.clip(X, 0, 1) + X * np.where(np.abs(X) < 3, 1 / 6, 0.0))
+
+
 GATED = ("quick", "hard", "mish", "a batch")
 
 GATES = (
@@ -199,6 +205,41 @@ GATES = (
         "9.1",
         ("mish", "a batch"),
     ),
+    Mutant(
+        "forward",
+        _gradient(lambda X, S, slope, name: X * S),
+        "This is dY ∘ f(X), the activation itself: dX is dY ∘ f'(X), with f' = S + x S'.",
+        "9.1",
+        ("quick", "hard", "mish", "far out", "a batch", "other numbers"),
+    ),
+    Mutant(
+        "product rule with a minus",
+        _gradient(lambda X, S, slope, name: S - X * slope),
+        "x S' is subtracted: the product rule adds, f' = S + x S'.",
+        "9.1",
+        ("quick", "hard", "mish", "far out", "a batch", "other numbers"),
+    ),
+    Mutant(
+        "inner slope e^x",
+        _by_name("mish", lambda X, S, slope: (1 - S * S) * np.exp(np.minimum(X, 300.0))),
+        "The inner derivative of the mish gate is taken as e^x: ln(1 + e^x) has the slope e^x / (1 + e^x) = σ(x).",
+        "9.1",
+        ("mish", "far out", "a batch", "other numbers"),
+    ),
+    Mutant(
+        "ramp on the right alone",
+        _by_name("hard", lambda X, S, slope: np.where(X > 0, slope, 0.0)),
+        "The hard gate has no slope for negative x: the ramp runs from −3 to 3.",
+        "9.1",
+        ("hard",),
+    ),
+    Mutant(
+        "cut without the ramp",
+        _cut_without_a_ramp,
+        "The hard gate is x itself, cut to 0 … 1: it is x/6 + 1/2 that is cut.",
+        "9.1",
+        ("hard",),
+    ),
 )
 
 # 09.2
@@ -230,6 +271,11 @@ def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slop
         return dX, *((dW_1, dW_g) if branch else (dW_g, dW_1)), dW_2
 
     return function
+
+
+def _averaged(dY, X, W_g, W_1, W_2):
+    dX, *weights = _swiglu()(dY, X, W_g, W_1, W_2)
+    return dX, *(dW * X.shape[-1] / X.size for dW in weights)
 
 
 INNER = ("dX", "dW_g", "batch", "square")
@@ -369,6 +415,13 @@ SWIGLU = (
         "The second term of silu's slope is subtracted: it is σ + x σ (1 − σ).",
         "9.5",
         INNER,
+    ),
+    Mutant(
+        "mean over the tokens",
+        _averaged,
+        "The gradients of the weights are averaged over the tokens: each token has used the weights, so they add.",
+        "9.5",
+        ("dW_2", "dW_1", "dW_g", "batch", "two leading axes", "square"),
     ),
 )
 
@@ -1230,6 +1283,11 @@ def _ledger(maps=4, gate=1, biases=True, norms=2, heads_too=False, double=2, wid
     return function
 
 
+def _biases_of_attention(n, d, d_ff, heads, gated, bias):
+    parameters, *others = _ledger()(n, d, d_ff, heads, gated, bias)
+    return parameters - bias * (d_ff + d), *others
+
+
 LEDGER = (
     Mutant(
         "multiplications only",
@@ -1401,6 +1459,13 @@ LEDGER = (
         "9.9",
         ("meeting", "gated"),
     ),
+    Mutant(
+        "biases of attention alone",
+        _biases_of_attention,
+        "The parameters lack the biases of the feed-forward layer, d_ff and d.",
+        "9.9",
+        ("parameters", "gated with biases"),
+    ),
 )
 
 # 09.7
@@ -1526,6 +1591,28 @@ CUBES = (
         "a has the opposite sign: c a is the cube of the gate's argument, −1/6 from Φ and + c²/3 from the tanh.",
         "9.1",
         ("a", "narrow"),
+    ),
+    Mutant(
+        "a of the library",
+        lambda s: (ROOT / s, 0.044715),
+        "a is the 0.044715 of the libraries: that was fitted over a range and for s = 1. Derive it from the terms in "
+        "x³.",
+        "9.1",
+        ("a", "narrow", "another s"),
+    ),
+    Mutant(
+        "root of 1/π",
+        lambda s: ((c := math.sqrt(1 / math.pi) / s), c**2 / 3 - 1 / (6 * s**2)),
+        "c is √(1/π)/s: the density at 0 is 1/√(2π s²), and c is twice that, √(2/π)/s.",
+        "9.1",
+        ("c", "a", "narrow", "another s"),
+    ),
+    Mutant(
+        "1.702",
+        lambda s: ((c := 0.851 / s), c**2 / 3 - 1 / (6 * s**2)),
+        "c is 1.702/2: that is the factor of the quick gate, fitted over a range. Here the slopes at 0 are to agree.",
+        "9.1",
+        ("c", "a", "narrow", "another s"),
     ),
 )
 
@@ -2093,5 +2180,21 @@ TABLES = (
         "Unit i·s + j is that of two pairs, or of none: each i has t units, so it is i·t + j.",
         "9.4",
         ("two by three", "wide"),
+    ),
+    Mutant(
+        "threshold added",
+        _table(bias=1.0),
+        "The threshold has the wrong sign: with +1 every unit is open. Subtract 1, so that one symbol alone is not "
+        "enough.",
+        "9.4",
+        ("two by three", "a square table", "wide", "other sizes"),
+    ),
+    Mutant(
+        "first symbol alone, always open",
+        _table(bias=0.0, second=False),
+        "Each unit sees the first symbol alone, so all facts about i come at once: it takes both symbols, and a "
+        "threshold.",
+        "9.4",
+        ("two by three", "a square table", "wide", "other sizes"),
     ),
 )

@@ -348,7 +348,11 @@ def call_writer(answer, inputs):
 
 def scored(t, V, scale=1.0):
     def make(rng):
-        return {"logits": scale * rng.normal(size=(t + 1, V)), "text": rng.integers(0, V - 1, t), "eos": V - 1}
+        eos = int(rng.integers(1, V - 1))  # neither the first word nor the last
+        text = rng.integers(0, V - 1, t)
+        logits = scale * rng.normal(size=(t + 1, V))
+        logits[-1, eos] = logits[-1].min() - 1.0  # an end that is certain would cost nothing
+        return {"logits": logits, "text": text + (text >= eos), "eos": eos}
 
     return make
 

@@ -753,6 +753,21 @@ TIED = (
         "10.5",
         EVERY_TABLE,
     ),
+    Mutant(
+        "mean over the tokens",
+        lambda E, ids, dX, H, dZ, scale: _tied()(E, ids, dX, H, dZ / ids.size, scale),
+        "The scores' share is divided by the number of tokens: a gradient is a sum over all of them; a mean would be "
+        "in dZ already.",
+        "10.5",
+        ("with a scale", "batch", "no scale", "other numbers", "two leading axes"),
+    ),
+    Mutant(
+        "root of the scale",
+        lambda E, ids, dX, H, dZ, scale: _tied()(E, ids, dX, H, dZ, math.sqrt(scale)),
+        "The root of the scale is taken: scale is the whole factor λ, whatever it was made of.",
+        "10.5",
+        ("with a scale", "batch", "other numbers", "two leading axes"),
+    ),
 )
 
 # 10.6
@@ -874,6 +889,11 @@ def _count(block=None, rest=None, n=None):
         return outside + L * inside, n(d, f) if n else 2 * d + f
 
     return function
+
+
+def _embedded_in_every_block(V, n_max, d, f, L):
+    N, n = _count()(V, n_max, d, f, L)
+    return N + (L - 1) * (V + n_max) * d, n
 
 
 COUNTED = ("a small one", "GPT-2", "drawn at random", "another")
@@ -1056,6 +1076,20 @@ COUNTS = (
         "products.",
         "10.8",
         COUNTED,
+    ),
+    Mutant(
+        "maps alone in the length",
+        _count(n=lambda d, f: 2 * d),
+        "The length compares scores and mixing with the four maps alone: the feed-forward layer belongs to all else.",
+        "10.8",
+        ("a small one", "GPT-2", "drawn at random", "another", "a small GPT-2"),
+    ),
+    Mutant(
+        "embedded in every block",
+        _embedded_in_every_block,
+        "The tables of words and places are counted in each block: they stand once, below the stack.",
+        "10.8",
+        ("a small one", "GPT-2", "drawn at random", "another", "a small GPT-2"),
     ),
 )
 
@@ -1566,6 +1600,21 @@ SCORES = (
         )
         for tiny in (1e-8, 1e-9, 1e-10, 1e-12)
     ),
+    Mutant(
+        "last word for the end",
+        lambda logits, text, eos: _score()(logits, text, logits.shape[1] - 1),
+        "The last word of the vocabulary is taken for the end: it is `eos`, which may be any word.",
+        "10.5",
+        ("four words", "no words", "long text", "large scores", "other numbers"),
+    ),
+    Mutant(
+        "end by the first row",
+        lambda logits, text, eos: _score(end=False)(logits, text, eos) + float(_log_softmax(logits)[0, eos]),
+        "The end is scored by the first row, which has read BOS alone: the row that has read the whole text is the "
+        "last one.",
+        "10.5",
+        ("four words", "long text", "large scores", "other numbers"),
+    ),
 )
 
 # 10.12
@@ -1787,5 +1836,29 @@ COSTS = (
         "With a cache the vocabulary is scored once: every pass scores it, for its last row.",
         "10.8",
         BILLS,
+    ),
+    Mutant(
+        "cube for the sum of squares",
+        _writing_cost(anew=lambda V, d, L, n: n * (n + 1) // 2 * 24 * d * d * L + 4 * n**3 * d * L + 2 * V * d * n),
+        "Every pass is counted with n × n pairs: pass t has read t tokens, and 1 + 4 + … + n² is n (n + 1) (2n + 1) "
+        "/ 6.",
+        "10.8",
+        ("a small one", "GPT-2", "drawn at random", "another", "a small GPT-2"),
+    ),
+    Mutant(
+        "square for the sum",
+        _writing_cost(anew=lambda V, d, L, n: sum(
+            n * 24 * d * d * L + 4 * t * t * d * L + 2 * V * d for t in range(1, n + 1))),
+        "The maps are counted for n tokens in every pass: pass t has read t, and 1 + 2 + … + n is n (n + 1) / 2.",
+        "10.8",
+        ("a small one", "GPT-2", "drawn at random", "another", "a small GPT-2"),
+    ),
+    Mutant(
+        "square of pairs with a cache",
+        _writing_cost(kept=lambda V, d, L, n: sum(
+            24 * d * d * L + 4 * t * t * d * L + 2 * V * d for t in range(1, n + 1))),
+        "With a cache each pass is charged for t × t pairs: the one new query meets t keys.",
+        "10.8",
+        ("a small one", "GPT-2", "drawn at random", "another", "a small GPT-2"),
     ),
 )

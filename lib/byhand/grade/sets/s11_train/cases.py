@@ -165,7 +165,9 @@ def turned(inputs, arrays):
     if g.dtype.kind not in "fiu" or g.ndim != 1 or not 1 <= g.size <= 1000 or not np.isfinite(g).all():
         raise WrongAnswer("expected a few finite numbers in a row, the gradients (k,)")
     whole, clipped = g.mean(), np.clip(g, -inputs["limit"], inputs["limit"]).mean()
-    facts = np.abs(g).max() > inputs["limit"], g.min() < 0 < g.max(), whole * clipped < -1e-6 * inputs["limit"] ** 2
+    far, near = abs(whole) > 1e-12 * np.abs(g).max(), abs(clipped) > 1e-12 * inputs["limit"]  # no rounding of 0
+    turns = far and near and (whole < 0) != (clipped < 0)
+    facts = np.abs(g).max() > inputs["limit"], g.min() < 0 < g.max(), turns
     return np.array(g.size), *(np.array(bool(fact)) for fact in facts)
 
 

@@ -382,6 +382,27 @@ MARGINS = (
         "11.2",
         BOTH,
     ),
+    Mutant(
+        "distance from the frequencies",
+        _leads(loss_of=lambda q, y, u: (q * np.log(q / u)).sum()),
+        "This is the distance of q from u, Σ q ln(q/u): the least cross-entropy is the entropy of q, −Σ q ln q.",
+        "11.2",
+        ("least loss", "many words", "other words"),
+    ),
+    Mutant(
+        "mean over the words",
+        _leads(loss_of=lambda q, y, u: -(q * np.log(q)).mean()),
+        "The terms of the loss are averaged over the words: q weighs them already, so they are summed.",
+        "11.2",
+        ("least loss", "many words", "other words"),
+    ),
+    Mutant(
+        "weighted by the frequencies",
+        _leads(loss_of=lambda q, y, u: -(u * np.log(q)).sum()),
+        "The logarithms are weighted by u: the targets of the loss are q.",
+        "11.2",
+        ("least loss", "many words", "other words"),
+    ),
 )
 
 # 11.3
@@ -823,6 +844,21 @@ BIASES = (
         "11.4",
         ("first step", "ten steps"),
     ),
+    Mutant(
+        "product for the quotient",
+        _biases(lambda m, v, *_: (m * math.sqrt(v), 1 / math.sqrt(v), m)),
+        "The two factors are multiplied in the first number: m's stands above the fraction line, v's root below.",
+        "11.4",
+        ("first step", "ten steps", "a hundred", "a few", "another first step"),
+    ),
+    Mutant(
+        "v above the line",
+        _biases(lambda m, v, *_: (m / math.sqrt(v), math.sqrt(v), m)),
+        "Without v's correction the step is longer, not shorter: v is too small, and it stands below the fraction "
+        "line.",
+        "11.4",
+        ("first step", "ten steps", "a hundred", "a few", "another first step"),
+    ),
 )
 
 # 11.6
@@ -948,6 +984,35 @@ MERGERS = (
         "The nats are multiplied by ln 2: a bit is ln 2 nats, so divide by it.",
         "11.1",
         ("bits a character", "three batches"),
+    ),
+    Mutant(
+        "weighted by the characters",
+        _merged(lambda P, n, c: math.exp((np.log(P) @ c) / n.sum()), lambda L, P, n, c: (np.log2(P) @ c) / c.sum()),
+        "The losses are weighted by characters: a perplexity is per token, so each batch counts with its tokens.",
+        "11.1",
+        ("perplexity", "bits a character", "three batches", "more batches"),
+    ),
+    Mutant(
+        "bits divided by all characters",
+        _merged(_perplexity, lambda L, P, n, c: math.log2(L) / c.sum()),
+        "The bits of one token are divided by the characters of the text: the bits of all tokens are, n log2 of the "
+        "perplexity.",
+        "11.1",
+        ("bits a character", "three batches", "more batches"),
+    ),
+    Mutant(
+        "characters a bit",
+        _merged(_perplexity, lambda L, P, n, c: c.sum() / (np.log2(P) @ n)),
+        "These are characters a bit: bits a character is the other quotient.",
+        "11.1",
+        ("bits a character", "three batches", "more batches"),
+    ),
+    Mutant(
+        "ln 10",
+        _merged(_perplexity, lambda L, P, n, c: (np.log10(P) @ n) / c.sum()),
+        "The logarithm is one to base 10: bits have base 2.",
+        "11.1",
+        ("bits a character", "three batches", "more batches"),
     ),
 )
 
@@ -1110,6 +1175,21 @@ RATES = (
         "11.7",
         ("on the plateau",),
     ),
+    Mutant(
+        "peak forgotten",
+        _trapezoid(lambda peak, w, T, D: 2 * D - T + w),
+        "The distance is not divided by the peak: the rates of the trapezoid add up to the peak times a number of "
+        "steps.",
+        "11.7",
+        ("on the plateau", "going down", "the sum", "elsewhere"),
+    ),
+    Mutant(
+        "line over the whole run",
+        _trapezoid(down=lambda t, s, T: (T - t) / T),
+        "The line down is divided by `total`: it has to begin at the peak, so by the steps that it lasts.",
+        "11.7",
+        ("going down", "the sum", "elsewhere"),
+    ),
 )
 
 # 11.8
@@ -1219,6 +1299,21 @@ STARTS = (
         "ln V is counted in the excess: the loss may be ln V + most, so d sigma²/2 is most.",
         "11.1",
         ("largest sigma", "another width"),
+    ),
+    Mutant(
+        "bits for nats",
+        _first(lambda V, d, sigma, most, s: (s, math.log2(V) + s * s / 2, math.sqrt(2 * most / d))),
+        "The logarithm of V is one to base 2: the loss is in nats, and ln V is what it starts from.",
+        "11.1",
+        ("loss", "another width", "other sizes"),
+    ),
+    Mutant(
+        "excess as a share",
+        _first(lambda V, d, sigma, most, s: (s, math.log(V) * (1 + s * s / 2), math.sqrt(2 * most / d))),
+        "The excess s²/2 multiplies ln V: it is added, for the mean of V terms e^z is V e^(s²/2), and the logarithm "
+        "of a product is a sum.",
+        "11.1",
+        ("loss", "another width", "other sizes"),
     ),
 )
 
@@ -1542,8 +1637,9 @@ TURNS = (
     ),
     Mutant(
         "limit ignored",
-        lambda limit: np.array([3.0, -1.0, -1.0]),
-        "These are three fixed numbers: under another limit other parts are clipped.",
+        lambda limit: np.array([3e6, -1e6, -1e6]),
+        "These are three fixed numbers: under another limit other parts are clipped, and under one that is longer than "
+        "all of them, none.",
         "11.8",
         ("large limit",),
     ),
@@ -1709,6 +1805,11 @@ def _z(slope=lambda lse, c: 2 * c * lse, value=lambda lse, c: c * lse**2, way="p
     return function
 
 
+def _squared_logits(logits, targets, c):
+    loss, dlogits = _z(value=lambda lse, c: 0.0, way="none")(logits, targets, c)
+    return loss + c * (logits**2).sum() / len(logits), dlogits + 2 * c * logits / len(logits)
+
+
 ZS = (
     Mutant(
         "second term without a gradient",
@@ -1862,6 +1963,27 @@ ZS = (
         "and needs no p.",
         "11.1",
         ("large logits",),
+    ),
+    Mutant(
+        "gradient over all entries",
+        lambda logits, targets, c: (_z()(logits, targets, c)[0], _z()(logits, targets, c)[1] / logits.shape[1]),
+        "dlogits is divided by T V, as a mean over all entries is: the loss is a mean over the T tokens.",
+        "11.1",
+        ("gradient", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "second term not averaged",
+        _z(slope=lambda lse, c: 2 * c * lse * len(lse)),
+        "The second term's gradient is not divided by T: the mean is over both terms.",
+        "11.1",
+        ("gradient", "large logits", "other sizes"),
+    ),
+    Mutant(
+        "squares of the logits",
+        _squared_logits,
+        "The logits are squared and added up: what is held is r = log Σ exp z, one number a token.",
+        "11.1",
+        ("loss", "gradient", "large logits", "other sizes"),
     ),
 )
 

@@ -320,7 +320,7 @@ QUESTIONS = (
             "one against two. Unclipped, the large one must outweigh both.",
         ),
         cases=(
-            Case("large limit", cases.limits(20.0, 50.0), "a limit between 20 and 50", 1),
+            Case("large limit", cases.limits(2e9, 5e9), "a limit of thousands of millions", 1),
             Case("small limit", cases.limits(0.1, 0.5), "a limit below 1", 1),
             Case("another limit", cases.limits(2.0, 9.0), "another limit", guards="large limit"),
         ),

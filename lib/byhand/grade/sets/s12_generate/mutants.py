@@ -1177,6 +1177,13 @@ WINDOWS = (
         "12.2",
         ("even", "a rest", "no overlap", "one by one", "one window"),
     ),
+    Mutant(
+        "−100 for −1",
+        _filled(-100),
+        "What is not counted is marked with −100, as torch does by default: here it is −1.",
+        "12.2",
+        ("even", "a rest", "one by one", "other sizes"),
+    ),
 )
 
 # 12.4
@@ -3075,6 +3082,20 @@ BILLS = (
         "12.5",
         ("short texts",),
     ),
+    Mutant(
+        "last step alone",
+        _bill(reading=lambda x, cache: x["P"] * x["size"] + cache(x["n"] + x["s"])),
+        "Only the last step is counted: every one of the s steps reads parameters and cache.",
+        "12.5",
+        ("reading", "short texts", "drawn at random", "other readings"),
+    ),
+    Mutant(
+        "divided by all layers",
+        _bill(equal=lambda x, fits, one: (fits - (x["L"] - x["full"]) * x["w"]) / x["L"]),
+        "What is left is divided by all layers: behind the windows only the `full` layers grow.",
+        "12.5",
+        ("as large", "short texts", "drawn at random"),
+    ),
 )
 
 # 12.9
@@ -3480,6 +3501,14 @@ DRAFTS = (
         "with a^i; and one word more comes always.",
         "12.5",
         ("words", "far apart", "equal"),
+    ),
+    Mutant(
+        "share of all words",
+        _draft(words=lambda a, g: a * (g + 1)),
+        "This is the share of g + 1 words: a draft counts only if all before it were accepted, and the first refusal "
+        "still yields a word.",
+        "12.5",
+        ("words", "far apart", "other words"),
     ),
 )
 
@@ -4063,6 +4092,14 @@ SCORES = (
         "The place before the first is taken for the last: np.roll brings the last word round to the front.",
         "12.6",
         ("scores", "even weights", "all different"),
+    ),
+    Mutant(
+        "share of the tokens",
+        _even(lambda A, ids: sum(w in ids[:i] for i, w in enumerate(ids)) / len(ids)),
+        "This is the share of tokens whose word came before: asked for is the weight that an even head, 1/(i + 1) on "
+        "each place, has on the places after it.",
+        "12.6",
+        ("even weights", "a longer text"),
     ),
 )
 
