@@ -257,7 +257,8 @@ def told(attack, folder, grade=graded_of) -> dict:
         until = time.monotonic() + 5
         while (left := left_over(folder)) and time.monotonic() < until:  # the first of its processes ends last
             time.sleep(0.05)
-        whole = [p.name for p in mark.iterdir()] == ["keep"] and (mark / "keep").read_text() == "a file of the course"
+        there = [p.name for p in mark.iterdir()] if mark.is_dir() else []  # who grades as nobody in particular owns it
+        whole = there == ["keep"] and (mark / "keep").read_text() == "a file of the course"
     harm = [*(["files changed"] if not whole else []), *([f"{len(left)} processes left"] if left else [])]
     text = "\n".join([*found.notes, *(g.text for g in mine)])
     harm += ["a text that no page can hold"] if inert(text) != text or len(text) > 50_000 else []

@@ -2,12 +2,17 @@
 
 import math
 import numbers
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
+# Bounds of different kinds are unequal, as tuples of one number would not be: where two annotations are equal, typing
+# gives back the one that it saw first.
 
-class AtLeast(NamedTuple):
+
+@dataclass(frozen=True)
+class AtLeast:
     low: float
 
     def __contains__(self, x) -> bool:
@@ -17,7 +22,8 @@ class AtLeast(NamedTuple):
         return f"at least {self.low:.12g}"
 
 
-class Above(NamedTuple):
+@dataclass(frozen=True)
+class Above:
     low: float
 
     def __contains__(self, x) -> bool:
@@ -27,7 +33,8 @@ class Above(NamedTuple):
         return f"greater than {self.low:.12g}"
 
 
-class Below(NamedTuple):
+@dataclass(frozen=True)
+class Below:
     high: float
 
     def __contains__(self, x) -> bool:
@@ -37,7 +44,8 @@ class Below(NamedTuple):
         return f"less than {self.high:.12g}"
 
 
-class AtMost(NamedTuple):
+@dataclass(frozen=True)
+class AtMost:
     high: float
 
     def __contains__(self, x) -> bool:
