@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class AtLeast:
-    low: float
+    low: int | float
 
     def __contains__(self, x) -> bool:
         return x >= self.low
@@ -24,7 +24,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Above:
-    low: float
+    low: int | float
 
     def __contains__(self, x) -> bool:
         return x > self.low
@@ -35,7 +35,7 @@ class Above:
 
 @dataclass(frozen=True)
 class Below:
-    high: float
+    high: int | float
 
     def __contains__(self, x) -> bool:
         return x < self.high
@@ -46,7 +46,7 @@ class Below:
 
 @dataclass(frozen=True)
 class AtMost:
-    high: float
+    high: int | float
 
     def __contains__(self, x) -> bool:
         return x <= self.high
