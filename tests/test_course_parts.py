@@ -440,7 +440,8 @@ def check_export(m, tmp_path):
                 m.export.gradescope(r, [], questions)
     pair = m.export.file_names(["Ann", "ann", "Ben", "a b"])
     assert len({name.lower() for name in pair.values()}) == 4 and pair["Ben"] == "Ben"
-    names = [m.export.file_name(x) for x in ("ann", "a b", "a_b", "a-b", "a.b", "../x", "/etc", "", "ä", "x" * 90, "x" * 91)]
+    names = [m.export.file_name(x) for x in ("ann", "a b", "a_b", "a-b", "a.b", "a.b@c.de", "a..b", ".a", "a.", "../x", "/etc", "", "ä", "x" * 90, "x" * 91)]
+    assert names[4:6] == ["a.b", "a.b@c.de"] and not [x for x in names if ".." in x or x.endswith(".")]
     assert len(set(names)) == len(names) and names[0] == "ann" and not [x for x in names if not x or "/" in x or x.startswith(".") or len(x) > 100]
 
 
@@ -529,6 +530,10 @@ WRONG = [  # part, the check that must fail, and the edit
     ("export", "export", 'return "" if x is None else f"{x:g}"', 'return f"{x or 0:g}"'),
     ("export", "export", 'return "" if x is None else f"{x:g}"', 'return f"{x:g}" if x else ""'),
     ("export", "export", '" ".join(inert(text).split())', "text"),
+    ("export", "export", 'in "-_@."', 'in "-_@"'),
+    ("export", "export", r'r"^\.|\.(?=\.|$)"', r'r"^\.|\.(?=\.)"'),
+    ("export", "export", r'r"^\.|\.(?=\.|$)"', r'r"\.(?=\.|$)"'),
+    ("export", "export", r'r"^\.|\.(?=\.|$)"', r'r"^\.|\.$"'),
     ("export", "export", "[-=+@", "[-+@"),
     ("export", "export", "[-=+@", "[-=+"),
     ("export", "export", "name or student, row.student if", "name or student, int(row.student) if"),

@@ -17,7 +17,8 @@ OPEN = ("waiting", "error")  # what must be settled before grades leave
 
 def file_name(student: str) -> str:
     """A student's name as the name of a file: two students never share one, and none leads out of a folder."""
-    plain = "".join(c if c.isalnum() or c in "-_@" else "_" for c in student)[:60]
+    plain = "".join(c if c.isalnum() or c in "-_@." else "_" for c in student)[:60]
+    plain = re.sub(r"^\.|\.(?=\.|$)", "_", plain)  # a dot stands within a name, as in an address
     return plain if plain and plain == student else _marked(plain, student)
 
 
