@@ -573,6 +573,12 @@ def side(ax):
     return box.width * wide / (ax.get_xlim()[1] + 0.5), box.height * high / (ax.get_ylim()[0] + 0.5)
 
 
+def test_a_part_of_a_formula_takes_what_matrix_takes():
+    """But for the axes, which are one for all."""
+    heatmap = sys.modules[matrix.__module__]
+    assert inspect.signature(matrix).parameters.keys() - {"A", "ax"} == heatmap.KEYWORDS
+
+
 def test_matrices_stand_in_a_formula_with_squares_of_one_size():
     Q, K = np.ones((4, 3), int), np.ones((4, 3), int)
     tokens = list("abcd")

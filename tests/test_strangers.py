@@ -104,7 +104,7 @@ ROWS = [
     Row("show.heatmap", lambda m: m.matrix(np.ones((2, 2), complex)), T, "matrix: A has dtype complex128, expected real numbers"),
     Row("show.heatmap", lambda m: m.matrices(None), T, "matrices: parts is NoneType, expected a list of operators"),
     Row("show.heatmap", lambda m: m.matrices("AB"), T, "matrices: parts is str, expected a list of operators"),
-    Row("show.heatmap", lambda m: m.matrices([("A", ONES, {"x": 1})]), T, "matrices: options of 'A' are {'x': 1}, expected a dict of columns, fmt"),
+    Row("show.heatmap", lambda m: m.matrices([("A", ONES, {"x": 1})]), T, "matrices: options of 'A' are {'x': 1}, expected a dict of bar, columns, fmt"),
     Row("show.heatmap", lambda m: m.matrices([("A", ONES, {"numbers": 3})]), T, "matrix: numbers is int, expected bool"),
 ]
 

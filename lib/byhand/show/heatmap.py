@@ -18,7 +18,7 @@ from byhand.show.text import entry, plain
 
 Labels = Sequence[str] | None
 Limits = tuple[float | int, float | int] | None
-KEYWORDS = {"rows", "columns", "title", "fmt", "signed", "limits", "numbers"}  # what a part of a formula may have
+KEYWORDS = {"rows", "columns", "title", "fmt", "signed", "limits", "numbers", "bar"}  # of a part of a formula
 
 # Lengths are inches (a figure has 100 dots an inch), letters are points (72 an inch).
 WIDEST, TALLEST = 7.0, 4.0    # a figure's width, and the height that one line of squares may take
@@ -54,7 +54,7 @@ def matrix(
     if ax is None:
         options = dict(rows=rows, columns=columns, fmt=fmt, signed=signed, limits=limits, numbers=numbers, bar=bar)
         return matrices([(title, A, options)])[0]
-    _check("matrix", A, rows, columns, title, fmt, signed, limits, numbers)
+    _check("matrix", A, rows, columns, title, fmt, signed, limits, numbers, bar)
     if not isinstance(ax, Axes):
         raise TypeError(f"matrix: ax is {kind_of(ax)}, expected axes of Matplotlib")
     n, m = A.shape
@@ -289,7 +289,7 @@ def _ink(colour) -> str:
     return "black" if (light + 0.05) ** 2 > 1.05 * 0.05 else "white"
 
 
-def _check(where, A, rows, columns, title, fmt, signed, limits, numbers):
+def _check(where, A, rows, columns, title, fmt, signed, limits, numbers, bar=True):
     if not isinstance(A, np.ndarray):
         raise TypeError(f"{where}: A is {kind_of(A)}, expected a NumPy array")
     if A.ndim != 2 or not A.size:
@@ -311,6 +311,7 @@ def _check(where, A, rows, columns, title, fmt, signed, limits, numbers):
     except ValueError as error:
         raise ValueError(f"{where}: fmt is {fmt!r} ({error}), expected a format of floats, such as '.2f'") from None
     Flag()(where, "signed", signed, {})
+    Flag()(where, "bar", bar, {})
     Optional(Flag())(where, "numbers", numbers, {})
     if limits is not None:
         low, high = Several(tuple, [Number(), Number()], False)(where, "limits", limits, {})
