@@ -330,6 +330,10 @@ def too_weak(mode, seen, under):
             part_under = under[e["kind"]][rows, round(x):round(x + wide) + 1].reshape(-1, 3)
             colours, counts = np.unique(part_under, axis=0, return_counts=True)
             ground = colours[counts.argmax()]  # what most of it stands on: a grid line may pass
+            halves = colours[counts >= 0.45 * counts.sum()] if e["kind"] == "use" else []
+            if len(halves) == 2:  # a mark on an edge: where it is seen best
+                ink = colour_of(e[part])
+                ground = halves[np.argmax([dark.contrast(ink, half) for half in halves])]
         large = e["size"] >= (14 if e["weight"] >= 700 else 18)  # points
         marks[e["number"], e[part]] += e["kind"] == "use"
         least = dark.LEGIBLE if e["kind"] == "text" and not large else dark.VISIBLE
