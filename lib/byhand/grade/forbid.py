@@ -89,7 +89,7 @@ def names_of(answer):
         texts.update(_named(code.co_consts))
         for name in looked_up(code):
             value = scope.get(name)
-            texts.update(_named(value))
+            texts.update(() if name == "__name__" else _named(value))  # a class asks for its module's
             if isinstance(value, types.ModuleType):
                 found.add(value.__name__.split(".")[0])
             elif isinstance(value, types.FunctionType) and value.__globals__ is scope:
