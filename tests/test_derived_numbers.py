@@ -7,9 +7,7 @@ numbers that are printed is not the quotient of what they were before they were 
 import math
 import re
 from functools import cache
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 from byhand.config import ModelConfig
@@ -18,22 +16,7 @@ from byhand.init import init_pretrain
 from byhand.np.model import encoder_forward
 from byhand.np.recurrent import receptive_field
 from byhand.translator import load_translator
-
-BOOK = Path(__file__).resolve().parents[1] / "book"
-
-
-@cache
-def prose(page):
-    cells = nbformat.read(BOOK / f"{page}.ipynb", 4).cells
-    return " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
-
-
-@cache
-def cell_of(page, start):
-    """The code of the one cell that has this piece."""
-    found, = (cell.source for cell in nbformat.read(BOOK / f"{page}.ipynb", 4).cells
-              if cell.cell_type == "code" and start in cell.source)
-    return found
+from test_said import code, prose
 
 
 @cache
@@ -41,7 +24,7 @@ def apart_by_sense(trained):
     """How many times as far two uses of two senses of *state* are as two of one, in cosine distance."""
     bert, names = small_bert(), {}
     config = ModelConfig("encoder", vocab=4000, d=64, heads=4, layers=2, n_max=40, position="rope", segments=2)
-    exec(cell_of("14_pretrain", "USES = [").split("\n\n\ndef vectors_of")[0], names)
+    exec(code("14_pretrain", "USES = [").split("\n\n\ndef vectors_of")[0], names)
     number = {word: i for i, word in enumerate(bert.words)}
     params = bert.params if trained else init_pretrain(np.random.default_rng(0), config)
     found = []

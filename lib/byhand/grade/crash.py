@@ -66,16 +66,23 @@ def _about_axes(node, frame):
     inner = node.func.value
     if isinstance(inner, ast.Name) and inner.id in ("np", "numpy") and node.args:
         inner = node.args[0]
+    value = _array(inner, frame)
+    return "" if value is None else f"{_has(inner, value)}."
+
+
+def _array(node, frame):
+    """The array that an expression stands for; None if it is none, or cannot be told."""
     try:
         with _errstate(all="ignore"):
-            value = _value(inner, {**frame.f_globals, **frame.f_locals})
+            value = _value(node, {**frame.f_globals, **frame.f_locals})
     except Exception:
-        return ""
-    if type(value) is not _ndarray:
-        return ""
-    source = " ".join(ast.unparse(inner).split())
+        return None
+    return value if type(value) is _ndarray else None
+
+
+def _has(node, value) -> str:
     axes = f"{value.ndim} axes" if value.ndim != 1 else "one axis"
-    return f"{source} has {axes} here, {value.shape}."
+    return f"{' '.join(ast.unparse(node).split())} has {axes} here, {value.shape}"
 
 
 def _about_unpacking(frame, lasti):
@@ -90,16 +97,12 @@ def _about_unpacking(frame, lasti):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Attribute(value=inner, attr="shape")) if all(
                     type(name) is ast.Name for name in names):
-                try:
-                    value = _value(inner, {**frame.f_globals, **frame.f_locals})
-                except Exception:
-                    return ""
-                if type(value) is _ndarray and value.ndim not in (0, len(names)):
+                value = _array(inner, frame)
+                if value is not None and value.ndim not in (0, len(names)):
                     kept = [name.id for name in (names if value.ndim > len(names) else names[1:])]
                     front = "lead" if value.ndim > len(names) else names[0].id
-                    source, axes = ast.unparse(inner), "one axis" if value.ndim == 1 else f"{value.ndim} axes"
-                    return (f"{source} has {axes} here, {value.shape}. If there may be any number in front, a star "
-                            f"takes them: *{', '.join([front, *kept])} = {source}.shape.")
+                    return (f"{_has(inner, value)}. If there may be any number in front, a star takes them: "
+                            f"*{', '.join([front, *kept])} = {ast.unparse(inner)}.shape.")
     return ""
 
 

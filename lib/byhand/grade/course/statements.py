@@ -96,7 +96,7 @@ class Statements:
 
     def needed(self, answer: str) -> list[Statement]:
         """Those that make what the answer is made of or looks up, or that change it: not those that only read it."""
-        wanted, kept, self._effects = {answer}, set(), {answer: set()}
+        wanted, kept, self._effects = {answer}, set(), {(answer,): set()}
         while more := {s for s in self.all if s not in kept and self._is_needed(s, wanted)}:
             kept |= more
             wanted = wanted.union(*(s.uses for s in more))
@@ -148,22 +148,21 @@ class Statements:
     def effects(self, *names) -> set[str]:
         """The names of the notebook that calls of these ones make, or whose things they change."""
         found, seen, waiting = set(), set(), list(names)
-        if len(names) == 1 and names[0] in self._effects:
-            return self._effects[names[0]]
+        if names in self._effects:
+            return self._effects[names]
         while waiting:
             if (here := waiting.pop()) in seen:
                 continue
             seen.add(here)
-            if here in self._effects:
-                found |= self._effects[here]
+            if (here,) in self._effects:
+                found |= self._effects[here,]
                 continue
             for s in self.makers.get(here, ()):
                 if not isinstance(s.node, IMPORTS):
                     own, loads, _ = self._summary(s)
                     found |= own
                     waiting += loads
-        if len(names) == 1:
-            self._effects[names[0]] = found
+        self._effects[names] = found
         return found
 
     def _summary(self, s):

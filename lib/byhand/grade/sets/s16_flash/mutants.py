@@ -318,26 +318,18 @@ def _attend(l="right", o="right", tiles=_whole, scale=lambda n, m, d, c: 1 / mat
     return function
 
 
-def _divided_as_it_goes(Q, K, V, block):
-    m, l, o = np.full(len(Q), -np.inf), np.zeros(len(Q)), np.zeros((len(Q), V.shape[1]))
-    for j in range(0, len(K), block):
-        S = Q @ K[j : j + block].T / math.sqrt(Q.shape[1])
-        top = np.maximum(m, S.max(axis=1))
-        E, keep = np.exp(S - top[:, None]), np.exp(m - top)
-        l = keep * l + E.sum(axis=1)
-        o, m = (keep[:, None] * o + E @ V[j : j + block]) / l[:, None], top
-    return o
+def _divided(again):
+    def function(Q, K, V, block):
+        m, l, o = np.full(len(Q), -np.inf), np.zeros(len(Q)), np.zeros((len(Q), V.shape[1]))
+        for j in range(0, len(K), block):
+            S = Q @ K[j : j + block].T / math.sqrt(Q.shape[1])
+            top = np.maximum(m, S.max(axis=1))
+            E, keep = np.exp(S - top[:, None]), np.exp(m - top)
+            l = keep * l + E.sum(axis=1)
+            o, m = (keep[:, None] * o + E @ V[j : j + block]) / l[:, None], top
+        return o / l[:, None] if again else o
 
-
-def _divided_twice(Q, K, V, block):
-    m, l, o = np.full(len(Q), -np.inf), np.zeros(len(Q)), np.zeros((len(Q), V.shape[1]))
-    for j in range(0, len(K), block):
-        S = Q @ K[j : j + block].T / math.sqrt(Q.shape[1])
-        top = np.maximum(m, S.max(axis=1))
-        E, keep = np.exp(S - top[:, None]), np.exp(m - top)
-        l = keep * l + E.sum(axis=1)
-        o, m = (keep[:, None] * o + E @ V[j : j + block]) / l[:, None], top
-    return o / l[:, None]
+    return function
 
 
 def _softmax_of(change):
@@ -444,7 +436,7 @@ ATTEND = (
     Mutant("mean of tiles", _of_tiles,
            "Each tile is divided by its own sum, and the results are averaged: a tile with great scores weighs more "
            "than another. Divide once, in the end.", "16.4", TILED),
-    Mutant("divided as it goes", _divided_as_it_goes,
+    Mutant("divided as it goes", _divided(again=False),
            "The sum is divided by l after every tile, and then goes on as if it were not: divide once, in the end.",
            "16.4", ANY),
     Mutant("causal", _softmax_of(lambda S: np.where(np.tri(*S.shape, dtype=bool), S, -np.inf)),
@@ -470,7 +462,7 @@ ATTEND = (
         scale=lambda n, m, d, c: 1 / math.sqrt(block))(Q, K, V, block),
            "The scores are divided by the root of the number of keys in a block; it is the root of their width d, and "
            "the result does not depend on the block.", "16.4", ANY),
-    Mutant("divided as it goes, and in the end", _divided_twice,
+    Mutant("divided as it goes, and in the end", _divided(again=True),
            "The accumulator is divided by l after each tile, and again in the end: it is divided once, in the end.",
            "16.4", ANY),
 )
