@@ -60,9 +60,10 @@ class Attack(NamedTuple):
 
     @property
     def patience(self):
-        """Of those that reach a limit of time a little; the others have as much as they need on a busy machine."""
+        """Of those that reach a limit of time a little; the others have as much as they need on a busy machine. Those
+        of all the memory end at its limit, and are long on the way there where each page is handed out slowly."""
         waits = self.kind in ("loop", "recursion", "processes") or self.name.startswith("a process left behind")
-        return QUICK if waits else 1.0
+        return QUICK if waits else 6.0 if self.kind == "memory" else 1.0
 
 
 def notebook(*cells, **extra):
@@ -120,7 +121,7 @@ IN_A = [  # what the first answer does before it computes anything; it loses its
     ("a recursion with the limit raised", "recursion", "import sys\nsys.setrecursionlimit(10**7)\ndef f(n):\n    return f(n + 1) + 1\nf(0)", ""),
     ("three gigabytes", "memory", "x = np.ones(3 * 2**27)\nx += 1", ""),
     ("four gigabytes of five processes", "memory", "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        break\nx = b'x' * (25 << 25)\ntime.sleep(20)\nos._exit(0)", "too much memory with processes of its own"),
-    ("three gigabytes that processes could share", "memory", "import mmap\nm = mmap.mmap(-1, 3 << 30)\nfor _ in range(96):\n    m.write(bytes(32 << 20))\nm.seek(0)\nraise RuntimeError('it had them')", "too much memory with processes of its own"),
+    ("three gigabytes that processes could share", "memory", "import mmap\nm, part = mmap.mmap(-1, 3 << 30), bytes(32 << 20)\nfor _ in range(96):\n    m.write(part)\nm.seek(0)\nraise RuntimeError('it had them')", "too much memory with processes of its own"),
     *((name, "memory", code + "raise RuntimeError('it was carried out')", REFUSED) for name, code in (
         ("files of memory alone", "import os\nos.memfd_create('x')\n"),
         ("memory that outlives its process", "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nif libc.shmget(0, 4096, 0o1600) < 0:\n    raise OSError(ctypes.get_errno(), 'not permitted')\n"))),
