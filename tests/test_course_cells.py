@@ -231,6 +231,7 @@ def test_a_name_in_a_text_that_is_run_is_found(text):
 
 ROUND = {  # what an answer uses, and what is told of it where names are forbidden, and where none are
     "getattr(np, ''.join(('di', 'ag')))(x)": ("getattr", ""), "sys._getframe(1).f_locals": ("_getframe, f_locals", "_getframe, f_locals"), "vars(x)['a']": ("vars", ""),
+    "inspect.stack()[1].frame": ("inspect", "inspect"), "np.stack([x, x])": ("", ""),
     "eval('np.' + chr(100))(x)": (MADE, ""), "eval('x + 1')": ("", ""), "model.eval()": ("", ""), "np.exp(x)": ("", ""), "list(model.modules())": ("", "")}
 
 

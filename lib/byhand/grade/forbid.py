@@ -23,8 +23,8 @@ INTO = frozenset("getattr vars __dict__ __getattribute__ __getattr__ attrgetter 
                  "getattr_static getmembers resolve_name globals locals __globals__ f_globals "
                  "__builtins__ __subclasses__ find_class".split())  # by them a name is found that stands in a text
 FRAMES = frozenset("_getframe _current_frames currentframe getouterframes f_back f_locals tb_frame gi_frame cr_frame "
-                   "walk_stack extract_stack settrace setprofile get_objects get_referrers "
-                   "get_referents".split())  # by them what others hold is found
+                   "ag_frame walk_stack extract_stack inspect settrace setprofile get_objects "
+                   "get_referrers get_referents".split())  # by them what others hold is found
 MADE = "a text that is made when it runs"  # in the place of a name: eval and exec of one
 LATER = __future__.annotations.compiler_flag  # annotations are texts: no function uses what stands in its own
 
