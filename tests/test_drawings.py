@@ -287,7 +287,7 @@ def sheet(made, drawn, mode):
 def looks(made, drawn, chrome, *modes):
     """By mode, every text, mark and line of drawings in a page; what lies under the texts, and what under the marks:
     pixels."""
-    tab = chrome.new_page(viewport={"width": 1000, "height": 800})
+    tab = chrome.new_page(viewport={"width": 1000, "height": 1600})  # so high that each drawing has its full size
     tab.set_content(sheet(made, drawn, modes[0]))
     for mode in modes:
         tab.evaluate(TURNED, mode)
