@@ -247,6 +247,15 @@ def narrow(page: Page, width: int = 390) -> None:
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def tall(page: Page) -> list[str]:
+    """The drawings that the window cannot show whole, from top to bottom."""
+    found = page.evaluate("""() => [...document.querySelectorAll("svg.drawing")].flatMap((e) => {
+        const height = Math.round(e.getBoundingClientRect().height);
+        return height > innerHeight ? [`${e.closest("figure")?.id || e.getAttribute("aria-label")}: ${height}`] : [];
+    })""")
+    return [f"a drawing taller than the window, {one} px" for one in found]
+
+
 def unfolded(page: Page) -> list[str]:
     """Whether the formulas in folds fit as well; then the folds are as they were."""
     unseen = page.evaluate("""async () => {

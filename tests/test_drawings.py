@@ -287,7 +287,7 @@ def sheet(made, drawn, mode):
 def looks(made, drawn, chrome, *modes):
     """By mode, every text, mark and line of drawings in a page; what lies under the texts, and what under the marks:
     pixels."""
-    tab = chrome.new_page(viewport={"width": 1000, "height": 800})
+    tab = chrome.new_page(viewport={"width": 1000, "height": 1600})  # so high that each drawing has its full size
     tab.set_content(sheet(made, drawn, modes[0]))
     for mode in modes:
         tab.evaluate(TURNED, mode)
@@ -482,6 +482,42 @@ def test_a_drawing_in_a_page(check):
 def test_a_wrong_page_is_refused(check, old, new):
     with pytest.raises((AssertionError, ValueError)):
         check(edited("page", old, new))
+
+
+def is_seen_whole(made, chrome):
+    """In a window that is high enough as wide as it is stored; in a lower one as high as nine tenths of the window, as
+    long as its letters have ten pixels."""
+    figure, ax = plt.subplots(figsize=(4, 8), subplot_kw={"xticks": [], "yticks": []})
+    _ = ax.text(0.5, 0.5, "twelve points", fontsize=12)
+    drawn, sizes = svg(figure), []
+    for width, window in (("", 1500), ("300px", 900), ("", 800), ("", 300)):
+        tab = chrome.new_page(viewport={"width": 1280, "height": window})
+        tab.set_content(f"<style>{drawings.STYLE}</style>{made.on_page(drawn, 'a figure', width)}")
+        sizes.append(tab.evaluate("""() => {
+            const {width, height} = document.querySelector("svg").getBoundingClientRect();
+            const {fontSize} = getComputedStyle(document.querySelector("text"));
+            return [width, height, parseFloat(fontSize) * width / document.querySelector("svg").viewBox.baseVal.width];
+        }"""))
+        tab.close()
+    (natural, *_), (given, *_), (_, low, _), (_, least, letters) = sizes
+    wide = float(ET.fromstring(drawn).get("width"))
+    assert abs(natural - wide) < 1 and abs(given - 300) < 1 and abs(low - 720) < 1, sizes
+    assert abs(letters - 10) < 0.1 and least > 300, sizes
+
+
+@pytest.mark.browser
+def test_a_tall_drawing_is_seen_whole(chrome):
+    is_seen_whole(edited("page"), chrome)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("old", "new"), [
+    ("{SHARE * wide / high:.1f}svh", "{SHARE * high / wide:.1f}svh"), ("svh", "svw"), ("width:min(", "width:max("),
+    ("{least * WHOLE / LETTERS:.1f}px)", "{least:.1f}px)"), ("{width or ", "{"),
+], ids=["upside down", "of the width", "never smaller", "letters of nine pixels", "no width of its own"])
+def test_a_drawing_out_of_sight_is_refused(old, new, chrome):
+    with pytest.raises(AssertionError):
+        is_seen_whole(edited("page", old, new), chrome)
 
 
 # ---------------------------------------------------------------- the book

@@ -12,7 +12,19 @@ from pathlib import Path
 
 import pytest
 import typeset
-from browser import accessibility, answer_with, browser, faults, installed, narrow, serve, unfolded, visit, visitor
+from browser import (
+    accessibility,
+    answer_with,
+    browser,
+    faults,
+    installed,
+    narrow,
+    serve,
+    tall,
+    unfolded,
+    visit,
+    visitor,
+)
 from maths import drawn_by
 from playwright.sync_api import TimeoutError as Late
 from playwright.sync_api import expect
@@ -20,6 +32,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 HTML = Path(__file__).resolve().parents[1] / "_build" / "html"
 VARIANTS = [(1280, "light"), (390, "dark")]  # as a page is opened; then the reader's system changes to the other scheme
+LOW = {"width": 1280, "height": 800}  # the window of a small laptop
 KINDS = ("index", "04_attention", "exercises/ex04_attention", "notation", "api/around", "search", "genindex")
 OTHER = {"light": "dark", "dark": "light"}
 
@@ -45,14 +58,14 @@ def switch(page, scheme) -> None:
 def of_page(page, book: str, name: str, seen: set) -> list[str]:
     """A page is opened once, wide and light, and made dark and narrow: to open it costs more than to judge it."""
     visit(page, f"{book}/{name}")
-    found = faults(page)
+    found = faults(page) + tall(page)
     if not name.startswith("_modules/"):  # listings of source files are all alike: no axe, one scheme
         switch(page, "dark")
         narrow(page)
         found += [f"narrow: {fault}" for fault in faults(page) + unfolded(page) if fault not in found]
         found += accessibility(page, seen=seen)
         page.goto("about:blank")  # or the page that is left would be laid out anew
-        page.set_viewport_size({"width": 1280, "height": 900})
+        page.set_viewport_size(LOW)
         page.emulate_media(color_scheme="light")
     return found
 
@@ -63,6 +76,7 @@ def all_judged(site: str, names: list[str], judge=of_page, browsers: int = 2) ->
 
     def work():
         with browser() as chrome, visitor(chrome, site, 1280, "light") as page:
+            page.set_viewport_size(LOW)
             with contextlib.suppress(IndexError):  # no name is left
                 while name := queue.popleft():
                     found[name] = ["not judged to its end"]
@@ -330,6 +344,15 @@ def test_a_bad_page_is_caught(chrome, workshop, name):
     with visitor(chrome, workshop, 390) as page:
         found = judge(page, f"{workshop}/bad{list(BAD).index(name)}.html")
     assert any(BAD[name][2] in fault for fault in found), found
+
+
+def test_a_drawing_taller_than_the_window_is_caught(chrome):
+    with visitor(chrome, "about:blank") as page:
+        page.set_viewport_size(LOW)
+        page.set_content('<figure id="high"><svg class="drawing" width="400" height="700"></svg></figure>')
+        assert tall(page) == []
+        page.evaluate("document.querySelector('svg').setAttribute('height', 801)")
+        assert tall(page) == ["a drawing taller than the window, high: 801 px"]
 
 
 def test_no_page_is_passed_over(workshop):

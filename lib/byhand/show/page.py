@@ -18,6 +18,7 @@ from byhand.show.svg import PICTURE, SPACE
 
 SWITCH = "html[data-theme=dark] "
 LETTERS = 9  # pixels: a page may make a drawing narrower until its smallest label has letters of this size
+WHOLE, SHARE = 10, 90  # pixels to which letters may go, so that a drawing takes no more than 90 % of a window's height
 PAINT = ("fill", "stroke", "fill-opacity", "stroke-opacity", "opacity", "font-size", "text-anchor")
 
 
@@ -39,7 +40,8 @@ def on_page(drawn: str, label: str, width: str = "") -> str:
 
     Paths and letters change by rules that stand in the SVG; an image has a second one beside it, but for a picture.
     What would be weak has another ink: orange and sky by day; in the dark a letter or a mark on what lies under it.
-    `--least` is the width below which letters get too small to read, exponents and indices not counted.
+    `--least` is the width below which letters get too small to read, exponents and indices not counted. The window
+    shows the drawing whole, from top to bottom, as far as letters of `WHOLE` pixels allow.
     """
     name = "d" + hashlib.sha256(drawn.encode()).hexdigest()[:6]
     root = ET.fromstring(drawn.replace(f' xmlns="{SPACE}"', "", 1))
@@ -64,7 +66,9 @@ def on_page(drawn: str, label: str, width: str = "") -> str:
     rules += [f"{SWITCH}.{name} .{kind}{{{';'.join(f'{part}:{ink}' for part in parts.split())}}}"
               for (ink, parts), kind in inks.items()]
     root.attrib |= {"class": f"drawing {name}", "role": "img", "aria-label": label}
-    root.attrib |= {"style": f"--least:{_least(root):.1f}px" + (f";width:{width}" if width else "")}
+    least, (wide, high) = _least(root), map(float, root.get("viewBox").split()[2:])
+    seen_whole = f"max({SHARE * wide / high:.1f}svh,{least * WHOLE / LETTERS:.1f}px)"
+    root.attrib |= {"style": f"--least:{least:.1f}px;width:min({width or root.get('width') + 'px'},{seen_whole})"}
     text = ET.tostring(root, "unicode").replace(" />", "/>")
     return re.sub(r"^<svg [^>]*>", lambda found: f"{found[0]}<style>@media screen{{{''.join(rules)}}}</style>", text)
 
