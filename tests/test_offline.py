@@ -250,6 +250,31 @@ def test_folds_toggle(chrome, book):
     assert seen > 100, f"only {seen} folds in the whole book"
 
 
+TWO_FOLDS = """async () => {
+    for (const width of [90, 20]) document.querySelector("article").insertAdjacentHTML("beforeend",
+        `<details class="new"><summary>A fold</summary><div class="output_area" style="overflow:auto;width:50px">
+        <p style="width:${width}px">1</p></div></details>`);  // without formulas, whose script marks as well
+    for (const fold of document.querySelectorAll(".new")) fold.open = true;
+    for (let k = 0; k < 5; k += 1) await new Promise(requestAnimationFrame);
+    return [...document.querySelectorAll(".new > div")].map((box) => [box.tabIndex, box.getAttribute("role")]);
+}"""
+
+
+def marked_when_opened(page, url) -> list:
+    visit(page, url)
+    return page.evaluate(TWO_FOLDS)
+
+
+def test_what_is_wide_in_a_fold_is_a_stop_once_it_is_open(chrome, book):
+    right = [[0, "group"], [-1, None]]
+    with visitor(chrome, book) as page:
+        assert marked_when_opened(page, f"{book}/book/notation.html") == right
+        for wrong in ("mark(target.parentElement.querySelector('summary'))", "target"):
+            with visitor(chrome, book) as other:
+                answer_with(other, "course.js", "mark(target)", wrong)
+                assert marked_when_opened(other, f"{book}/book/notation.html") != right, wrong
+
+
 # Pages that must be caught. HEAD makes an otherwise faultless page.
 HEAD = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>' \
        '<link rel="icon" href="data:,"><meta name="viewport" content="width=device-width">'

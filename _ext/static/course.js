@@ -3,7 +3,7 @@
   const wide = "div.math, .output_area, .cell_output .output, .text_html, .course-map, .figure-box, .pst-scrollable-table-container";
   const kind = (box) => box.matches(".math") ? "formula" : box.matches(".pst-scrollable-table-container") ? "table"
     : box.matches(".figure-box") ? "figure" : "output";
-  const mark = () => document.querySelectorAll(wide).forEach((box) => {
+  const mark = (within = document) => within.querySelectorAll(wide).forEach((box) => {
     if (box !== document.activeElement && box.getAttribute("role") === "group") box.removeAttribute("tabindex");  // it adds a margin
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
@@ -30,8 +30,8 @@
     // the words on the button are its better name
     document.querySelectorAll(".search-button-field").forEach((b) => b.removeAttribute("aria-label"));
     mark();
-    window.addEventListener("resize", mark);
-    document.addEventListener("formulas-fit", mark);
-    document.addEventListener("toggle", mark, true);  // a dropdown has opened
+    window.addEventListener("resize", () => mark());
+    document.addEventListener("formulas-fit", () => mark());
+    document.addEventListener("toggle", ({target}) => mark(target), true);  // a dropdown has opened: what is in it
   });
 })();
