@@ -856,6 +856,11 @@ CRASHES = {  # the line that fails, and what is said about it
     "return (X * 2) @ (X -\n        y)": "X * 2 @ (X - y) was given shapes (3, 4) and (3, 4)",
     "i = np.arange(2)\n    np.add.at(X, i, X)": "np.add.at was given places of shape (2,) in an array of shape (3, 4)",
     "return np.einsum('...i,...j->ij', X, X), y": "np.einsum does not sum over the axes under ... when",
+    "return [0.0] + X + [1.0] + y[:3], y": "Beside an array + adds numbers, also to a list",
+    "return np.array([0.0, 1.0]) + X, y": "ValueError: operands could not be broadcast",
+    "return np.pad(X, (0, -2)), y": "np.pad was asked to add fewer than no numbers",
+    "y.pop()\n    return X, y": "slice it, a[:-1], or make a list of it first",
+    "y.append(1.0)\n    return X, y": "np.append makes a new one",
     "return X.reshape(5, 2), y": "cannot reshape array of size 12 into shape (5,2)",
 }
 
@@ -864,6 +869,7 @@ CRASHES = {  # the line that fails, and what is said about it
 def test_a_crash_says_which_shapes_met(line):
     text = crash(f"def answer(X, y):\n    {line}\n")
     assert CRASHES[line] in text and "gufunc" not in text
+    assert ("Beside an array" in text) == ("+ [" in line)
 
 
 A43 = np.random.default_rng(1).normal(size=(4, 3))
@@ -1139,6 +1145,17 @@ def test_words_of_pytorch_are_put_plainly():
         return conv
 
     assert "A leaf, which is a parameter or an input, is changed in place" in repr(check("15.5", watched))
+
+
+def test_the_middle_call_in_time_is_no_median_whatever_the_draw():
+    question = QUESTIONS["16.10"]
+    middle = next(m for m in question.mutants if m.name == "middle call in time")
+    for case in question.cases:
+        for key in (b"%d" % i for i in range(40) if "close to the bounds" in (case.name, case.guards)):
+            rows = make_inputs(question, case, key)
+            names = [[f(row, rows["flops"], rows["peak"]) for row in rows["seconds"]]
+                     for f in (middle.function, REFERENCES["16.10"])]
+            assert sum(a != b for a, b in zip(*names, strict=True)) >= 2
 
 
 def test_factors_that_print_as_one_are_not_said():

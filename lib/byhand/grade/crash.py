@@ -15,18 +15,29 @@ SAID = {  # words of PyTorch's, and what they come to
     "must match the size of tensor": "Two tensors met whose shapes do not fit: counted from the right, two sizes must "
                                      "be equal, or one of them 1.",
     "to have the same dtype": "Two kinds of numbers met, such as float32 and float64: hand on the dtype.",
+    "before Module.__init__() call": "A module begins with super().__init__(), before it is given parts.",
+    "as parameter": "What is a parameter already takes no plain tensor in its place: wrap it in torch.nn.Parameter, or "
+                    "copy the numbers into it under torch.no_grad().",
+    "index can't contain negative values": "np.pad was asked to add fewer than no numbers: it cannot make an array "
+                                           "shorter.",
+    "'numpy.ndarray' object has no attribute 'pop'": "An array cannot lose or gain an entry, as a list can: slice it, "
+                                                     "a[:-1], or make a list of it first, list(a).",
+    "'numpy.ndarray' object has no attribute 'append'": "An array cannot lose or gain an entry, as a list can: "
+                                                        "np.append makes a new one, or make a list first, list(a).",
 }
 METHODS = ("swapaxes", "transpose", "reshape", "sum", "mean", "max", "ravel", "squeeze")
 
 
 def about_crash(error, frame, lasti):
     """Which two shapes met, where a product or a sum of arrays failed; "" if that cannot be said."""
-    if type(error) not in (ValueError, RuntimeError):
+    if type(error) not in (ValueError, RuntimeError, TypeError, AttributeError):
         return ""
     message = str(error)
     for words, said in SAID.items():
         if words in message:
             return said
+    if type(error) not in (ValueError, RuntimeError):
+        return ""
     if "einstein sum" in message and "ellipsis" in message:
         return ("np.einsum does not sum over the axes under ... when the result leaves them out; reshape them into one "
                 "axis first, or give each a letter.")
@@ -40,6 +51,9 @@ def about_crash(error, frame, lasti):
     if not (product or "broadcast" in message):
         return ""
     node = _node_at(frame, lasti)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _row_in(node):
+        return ("Beside an array + adds numbers, also to a list, and does not put rows behind each other: "
+                "[*a, *b], or np.concatenate([a, b]).")
     pair = _operands(node, frame)
     if pair is None:
         return ""
@@ -57,6 +71,11 @@ def about_crash(error, frame, lasti):
             met += " With more than two axes .T turns all of them round; .mT exchanges the last two."
         return met
     return met + "neither may be a single number."
+
+
+def _row_in(node):
+    """Is a list written in a sum, so that + was meant to join?"""
+    return isinstance(node, ast.List) or isinstance(node, ast.BinOp) and (_row_in(node.left) or _row_in(node.right))
 
 
 def _about_axes(node, frame):

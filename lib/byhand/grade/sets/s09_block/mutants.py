@@ -258,11 +258,16 @@ def _swiglu(dG=lambda dH, G, U: dH * U, dU=lambda dH, G, U: dH * G, ways=3, slop
             W_g, W_1 = W_1, W_g
         inner, U = X @ W_g, X @ W_1
         S = _sigma(inner)
-        G = {"silu": inner * S, "sigmoid": S, "relu": np.maximum(inner, 0)}[act]
+        quick, smooth = _sigma(1.702 * inner), np.tanh(math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3))
+        G = {"silu": inner * S, "sigmoid": S, "relu": np.maximum(inner, 0), "1.702": inner * quick,
+             "gelu": inner * (1 + smooth) / 2}[act]
         dH = dY @ W_2.T
         kind = {"sigmoid": "logistic", "relu": "relu"}.get(act, slope)
+        slopes = {"1.702": lambda: quick + 1.702 * inner * quick * (1 - quick),
+                  "gelu": lambda: (1 + smooth) / 2 + inner * (1 - smooth**2) / 2 * math.sqrt(2 / math.pi)
+                  * (1 + 3 * 0.044715 * inner**2)}
         to_up = {"gate": G, "inner": inner, "σ": S, "nothing": 1.0}[passed]
-        d_inner, d_up = dG(dH, G, U) * _slope(S, inner, kind), dU(dH, to_up, U)
+        d_inner, d_up = dG(dH, G, U) * slopes.get(act, lambda: _slope(S, inner, kind))(), dU(dH, to_up, U)
         dX = (ways & 1) * (d_up @ W_1.T) + (ways >> 1) * (d_inner @ W_g.T)
         count = X.shape[-2] if first else X.size // X.shape[-1]
         flat = {name: a.reshape(-1, a.shape[-1])[:count] for name, a in
@@ -392,6 +397,21 @@ SWIGLU = (
         _swiglu(act="sigmoid"),
         "The gate is σ(X W_g): silu multiplies that by its own argument, x σ(x). Your gradient is right for your "
         "layer.",
+        "9.5",
+        (*INNER, "dW_1", "dW_2"),
+    ),
+    Mutant(
+        "σ of 1.702 x",
+        _swiglu(act="1.702"),
+        "The gate is x σ(1.702 x), which stands for GELU: silu is x σ(x), without a factor. Your gradient is right for "
+        "your layer.",
+        "9.5",
+        (*INNER, "dW_1", "dW_2"),
+    ),
+    Mutant(
+        "GELU for silu",
+        _swiglu(act="gelu"),
+        "The gate is GELU, in the form with tanh: silu is x σ(x). Your gradient is right for your layer.",
         "9.5",
         (*INNER, "dW_1", "dW_2"),
     ),

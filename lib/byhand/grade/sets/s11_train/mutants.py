@@ -1107,6 +1107,14 @@ RATES = (
         ("on the plateau", "going down", "the sum"),
     ),
     Mutant(
+        "no line down",
+        _trapezoid(down=lambda t, s, T: 0.0),
+        "After the peak the rate is 0 at once: it goes down along a line, from the peak at the step where the line "
+        "begins to 0 at step total.",
+        "11.7",
+        ("going down", "the sum"),
+    ),
+    Mutant(
         "zero one step late",
         _trapezoid(down=lambda t, s, T: (T + 1 - t) / (T + 1 - s)),
         "The line reaches 0 one step after the last: at step total the rate is 0.",
@@ -1340,7 +1348,9 @@ def _step(share_of=None, clip="global", decayed="W", rate=True, pull="before", a
             dW, db = dW * counted.sum(), db * counted.sum()
         norm = math.sqrt((dW**2).sum() + (db**2).sum())
         norm = {"both": norm, "W": math.sqrt((dW**2).sum()), "square": norm**2,
-                "sum": math.sqrt((dW**2).sum()) + math.sqrt((db**2).sum())}[norm_of]
+                "sum": math.sqrt((dW**2).sum()) + math.sqrt((db**2).sum()),
+                "largest": math.hypot(np.linalg.norm(dW, 2), np.linalg.norm(db)),
+                "largest of both": np.linalg.norm(np.vstack([dW, db]), 2)}[norm_of]
         before, loss = norm, loss + penalty * decay / 2 * (W * W).sum()
         if clip == "global":
             dW, db = (g * min(1.0, limit / norm) for g in (dW, db))
@@ -1575,6 +1585,14 @@ STEPS = (
         "11.8",
         EVERY,
     ),
+    *(Mutant(
+        name,
+        _step(norm_of=norm),
+        "np.linalg.norm(dW, 2) of a matrix is its largest singular value: the norm of (11.34) is the root of the sum "
+        "of all squares, np.linalg.norm(dW).",
+        "11.7",
+        EVERY,
+    ) for name, norm in (("spectral norm", "largest"), ("spectral norm of both", "largest of both"))),
     Mutant(
         "sum of two norms",
         _step(norm_of="sum"),

@@ -3771,13 +3771,13 @@ STALE = (
 
 
 def _scores(shift=1, which="all", over="tokens", even="i + 1", turn=False, future=False, first=False, per="sum",
-            own=False):
+            own=False, gap=0):
     """The mean over tokens of the weight on the places `shift` after earlier ones of the same word."""
 
     def function(A, ids):
         total, chance, count, n = np.zeros(len(A)), 0.0, 0, len(ids)
         for i in range(n):
-            earlier = [j for j in range(n if future else i) if ids[j] == ids[i] and j != i]
+            earlier = [j for j in range(n if future else i - gap) if ids[j] == ids[i] and j != i]
             if own and earlier:
                 earlier.append(i)
             if which == "last":
@@ -3930,6 +3930,14 @@ SCORES = (
         "without itself",
         _scores(first=True),
         "A place after the word is left out where it is the token itself: two equal words side by side count too.",
+        "12.6",
+        ("scores", "even weights"),
+    ),
+    Mutant(
+        "equal neighbours passed over",
+        _scores(gap=1),
+        "A word whose equal stands right before it is passed over there: j may be i − 1, and then the place j + 1 is "
+        "the token itself, which counts.",
         "12.6",
         ("scores", "even weights"),
     ),

@@ -92,6 +92,13 @@ TOGETHER = (
     Mutant("channels first", _together((0, 3, 1, 4, 2), lambda h, w, p, c: (h, w, c, p, p)),
            "The channels are taken as the slowest index of a row; the channels of a pixel stand side by side, so they "
            "are the fastest.", "15.1", ("colours", "two axes in front")),
+    Mutant("channels in the middle", _together((0, 2, 1, 4, 3), lambda h, w, p, c: (h, w, p, c, p)),
+           "A row is read as (row, channel, column): the channels of a pixel stand side by side, so by (15.1) it is "
+           "(row, column, channel).", "15.1", ("colours", "two axes in front")),
+    Mutant("channels in front in memory", _together((4, 0, 2, 1, 3)),
+           "The axes are put in the order (channel, height, width), as PyTorch has them, and then reshaped to one that "
+           "ends in the channel: the shape is right and the numbers are elsewhere. The channel stays the last axis.",
+           "15.1", ("colours", "two axes in front")),
     Mutant("grey", _one_channel,
            "There is one channel in the result. The number of channels is the width of a row divided by patch².",
            "15.1", ("colours", "two axes in front")),

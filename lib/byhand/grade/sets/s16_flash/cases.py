@@ -223,7 +223,11 @@ def _row(rng, kind, r):
     if kind == "twice":
         rest[:], first = 4 * LEAST, 4 * LEAST
         rest[cut] = 8 * LEAST
-    return np.array([first, *(rest if kind in ("wide, first", "wide, sound") else rng.permutation(rest))])
+    if kind == "two speeds, fast":
+        rest = rest[::-1]
+    # the middle call in time is a straggler, the fast one, and of two speeds one of the fast
+    ordered = kind in ("wide, first", "wide, sound", "one straggler, fast", "one fast", "two speeds, fast")
+    return np.array([first, *(rest if ordered else rng.permutation(rest))])
 
 
 CLOSE = ("first twice as long", "two speeds, first", "two speeds, fast", "two speeds, sound",

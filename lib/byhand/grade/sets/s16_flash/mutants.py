@@ -1306,6 +1306,9 @@ WRONG = (
            "Of an even number of calls the upper of the middle two is taken: the median is their mean.", "16.12", NEAR),
     Mutant("lower of the middle two", _wrong(middle=_later(lambda later: np.sort(later)[(len(later) - 1) // 2])),
            "Of an even number of calls the lower of the middle two is taken: the median is their mean.", "16.12", NEAR),
+    Mutant("middle call in time", _wrong(middle=_later(lambda later: later[len(later) // 2])),
+           "The call in the middle of the row is taken as it came: the median is the middle one by size, so the calls "
+           "are sorted first.", "16.12", NEAR),
     Mutant("mean", _wrong(middle=_later(np.mean)),
            "The mean is taken in place of the median: one slow call moves it.", "16.12", NEAR),
     Mutant("mean, for the peak", _wrong(fast=_later(np.mean)),

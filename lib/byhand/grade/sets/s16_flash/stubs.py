@@ -45,7 +45,7 @@ def go_on(Q, K, V, R, z):
     """Causal linear attention that goes on from the state R (d, c) and z (d,).
 
     Q and K (n, d) are positive features already, V (n, c).  Returns O (n, c),
-    and the state after the last token.
+    and R and z after the last token.
     """
     ...
 

@@ -871,7 +871,8 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whol
         dX = {"sum": np.cumsum(dH[::-1], axis=0)[::-1], "own": dH, "before": np.cumsum(dH, axis=0),
               "turned": np.cumsum(dH[::-1], axis=0),
               "later": np.cumsum(dH[::-1], axis=0)[::-1] - dH,
-              "after": np.cumsum((dZ @ E)[::-1], axis=0)[::-1] / count}[back]
+              "after": np.cumsum((dZ @ E)[::-1], axis=0)[::-1] / count,
+              "from the end": (np.cumsum((dZ @ E)[::-1], axis=0) / count)[::-1]}[back]
         dE = dZ.T @ H if scores else np.zeros_like(E)
         if lookup == "add":
             np.add.at(dE, ids, dX)
@@ -892,6 +893,9 @@ def _tied(lookup="add", scores=True, forward="mean", back="sum", each=True, whol
         elif lookup == "first":
             for word in np.unique(ids):
                 dE[word] += dX[ids == word][0]
+        elif lookup == "first for all":
+            for word in np.unique(ids):
+                dE[word] += dX[ids == word][0] * (ids == word).sum()
         return dE
 
     return function
@@ -1038,6 +1042,22 @@ TIED = (
         "The sum from the end is right, but its rows still stand from the end to the beginning: turn it back.",
         "17.1",
         ALL_TIED,
+    ),
+    Mutant(
+        "divided from the end",
+        _tied(back="from the end"),
+        "The sum from the end is divided by 1, 2, … from the end: row t of H is the mean of t + 1 rows, so dZ E of row "
+        "t is divided by t + 1, and then the rows are added.",
+        "17.1",
+        ALL_TIED,
+    ),
+    Mutant(
+        "the first place for all",
+        _tied("first for all"),
+        "Of a repeated word you add the gradient of its first place again and again: each place has its own, "
+        "dE[ids[t]] += dX[t] for every t.",
+        "2.4",
+        ("repeats", "other sizes"),
     ),
 )
 
@@ -2121,17 +2141,19 @@ DRAWS = (
 
 
 def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, within=False, last=False, rest=True,
-           momentum=False, trim=False, kept_slope=False):
+           momentum=False, trim=False, kept_slope=False, dZ=lambda Z, P, Q: P - Q, cut="tensor_split", adam=False):
+    """`dZ` is the gradient of another loss, summed over the rows; `cut` the function of torch that makes the parts."""
+
     def function(W, X, y, lr, parts):
         import torch
 
         W = W.clone()
-        slope = kept = torch.zeros_like(W)
+        slope = kept = squares = torch.zeros_like(W)
         first, N = None, len(y)
         for step in range(steps):
             if zero:
                 slope = torch.zeros_like(W)
-            pieces = zip(torch.tensor_split(X, parts), torch.tensor_split(y, parts), strict=True)
+            pieces = zip(getattr(torch, cut)(X, parts), getattr(torch, cut)(y, parts), strict=True)
             if last:
                 pieces = list(pieces)[:1] if last == "first" else list(pieces)[-1:]
             if not rest:
@@ -2142,7 +2164,7 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
                 Z = x @ W
                 P = torch.softmax(Z, dim=-1)
                 Q = torch.nn.functional.one_hot(z, W.shape[1]).to(W.dtype)
-                g = x.T @ (P - Q)
+                g = x.T @ dZ(Z, P, Q)
                 rows = max(len(z), 1)
                 share = {"sum": N, "means": rows * parts, "means added": rows, "sums": 1, "sums of parts": parts,
                          "own": rows, "first": -(-N // parts) * parts, "floors": len(z) * N / max(N // parts, 1),
@@ -2162,11 +2184,21 @@ def _steps(how="sum", zero=True, steps=3, lr_of=lambda lr, parts: lr, up=False, 
             if momentum:
                 kept = slope + 0.9 * kept
                 slope = kept
-            if not within:
+            if adam:
+                kept, squares = 0.9 * kept + 0.1 * slope, 0.999 * squares + 0.001 * slope**2
+                root = (squares / (1 - 0.999 ** (step + 1))).sqrt() + 1e-8
+                W = W - lr * kept / (1 - 0.9 ** (step + 1)) / root
+            elif not within:
                 W = W + lr * slope if up else W - lr_of(lr, parts) * slope
         return W
 
     return function
+
+
+def _of_shares(Z, P, Q):
+    """What comes back to Z where the cross-entropy is taken of P, as if P were logits."""
+    dP = P.softmax(dim=-1) - Q
+    return P * (dP - (P * dP).sum(dim=-1, keepdim=True))
 
 
 UNEVEN = ("uneven parts", "other sizes")
@@ -2376,6 +2408,44 @@ STEPPED = (
         "all rows, divided by N.",
         "17.5",
         ("even parts", "uneven parts", "one part", "empty parts", "other sizes"),
+    ),
+    *(Mutant(name, _steps(dZ=dZ), message, section, (*ALL_STEPS, "empty parts")) for name, dZ, message, section in (
+        ("softmax twice", _of_shares,
+         "The logits go through softmax before cross_entropy, which does that itself: it takes X W as it is, and its "
+         "gradient is P − Q, (11.5).", "11.1"),
+        ("logits as log p", lambda Z, P, Q: -Q,
+         "nll_loss is given logits, so the loss has no softmax in it and falls for ever: it takes "
+         "log_softmax(X W), the log of (11.1), and cross_entropy is both in one.", "11.1"),
+        ("p for log p", lambda Z, P, Q: P * (P * Q).sum(dim=-1, keepdim=True) - P * Q,
+         "nll_loss is given probabilities, so the loss is −p and not −log p: it takes the log of (11.1), "
+         "log_softmax(X W), and cross_entropy is both in one.", "11.1"),
+        ("softmax over the rows", lambda Z, P, Q: Z.softmax(dim=0) * Q.sum(dim=0) - Q,
+         "The softmax runs over the rows of the batch, dim=0: the chances of one row's words sum to one, dim=-1.",
+         "4.2"),
+    )),
+    Mutant(
+        "Adam",
+        _steps(adam=True),
+        "These are steps of Adam, (11.24), whose size hardly depends on the gradient: plain gradient descent is asked "
+        "for, W − lr times the gradient, which is torch.optim.SGD.",
+        "11.3",
+        (*ALL_STEPS, "empty parts"),
+    ),
+    Mutant(
+        "means of chunks",
+        _steps("means", cut="chunk"),
+        "torch.chunk cuts seven rows into 3, 3 and 1, and the mean of the parts' means lets the last row weigh as much "
+        "as three. Whatever the parts are, a row weighs 1 / N: add up sums, and divide them by N.",
+        "17.5",
+        UNEVEN,
+    ),
+    Mutant(
+        "parts of so many rows",
+        _steps("means", cut="split"),
+        "torch.split takes the length of a part, not the number of parts, and the means of these parts do not add up "
+        "to that of all rows. Whatever the parts are, a row weighs 1 / N: add up sums, and divide them by N.",
+        "17.5",
+        PARTED,
     ),
 )
 
