@@ -311,6 +311,21 @@ def test_rounding_keeps_twelve_digits_and_drops_noise():
     assert make_expected.rounded(np.array([1 / 3, 1e-17, 5e-12])).tolist() == [0.333333333333, 0.0, 5e-12]
 
 
+def test_a_stored_array_stays_where_a_tie_is_rounded_otherwise(tmp_path):
+    """And only there: a unit of the eleventh digit, another shape or kind of number, and what is new are written."""
+    path, new = tmp_path / "expected.npz", {"a": np.array([1.23456789012, -np.inf, 0.0, 8.0])}
+    assert make_expected.settled(new, path) is new
+    for place, change, stays in ((0, 1e-11, True), (0, 3e-11, False), (2, 1e-13, True), (2, 1e-12, False)):
+        stored = new["a"].copy()
+        stored[place] += change
+        path.write_bytes(make_expected.to_bytes({"a": stored}))
+        right = stored if stays else new["a"]
+        assert np.array_equal(make_expected.settled(new, path)["a"], right), (place, change)
+    path.write_bytes(make_expected.to_bytes({"a": new["a"][:3], "b": np.array([1, 2])}))
+    other = new | {"b": np.array([1, 3]), "c": np.ones(2)}
+    assert make_expected.to_bytes(make_expected.settled(other, path)) == make_expected.to_bytes(other)
+
+
 def test_make_expected_notices_a_stale_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(make_expected, "expected_path", lambda set_id: tmp_path / f"{set_id}.npz")
     assert make_expected.main(["--check"]) == 1 and not list(tmp_path.iterdir())

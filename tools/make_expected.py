@@ -4,7 +4,8 @@
     python tools/make_expected.py 04 05     of these
     python tools/make_expected.py --check   write nothing, fail if a byte would change
 
-Numbers are kept to twelve digits: machines differ in the last ones, and the files should not.
+Numbers are kept to twelve digits: machines differ in the last ones, and the files should not. At a tie they differ in
+the twelfth: an array that is stored stays where the new one is one unit away or less.
 """
 
 import argparse
@@ -42,6 +43,22 @@ def rounded(array):
     return np.array(numbers).reshape(array.shape)
 
 
+def settled(arrays, path):
+    """The arrays, in the place of each the one that the file has if rounding is all they differ in."""
+    if not path.exists():
+        return arrays
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] if name in stored and alike(array, stored[name]) else array
+                for name, array in arrays.items()}
+
+
+def alike(new, old):
+    if new.dtype.kind != "f" or (new.dtype, new.shape) != (old.dtype, old.shape):
+        return False
+    noise = 2e-14 * np.abs(new).max(initial=0.0, where=np.isfinite(new))
+    return np.allclose(new, old, rtol=1.1e-11, atol=noise, equal_nan=True)
+
+
 def to_bytes(arrays):
     """An .npz file without a clock: entries sorted, dated 1980."""
     file = io.BytesIO()
@@ -64,7 +81,8 @@ def main(argv=None):
         parser.error(f"no set is called {', '.join(sorted(unknown))}; the sets are {', '.join(SETS)}")
     stale = False
     for set_id in args.sets or SETS:
-        path, new = Path(expected_path(set_id)), to_bytes(right_arrays(set_id))
+        path = Path(expected_path(set_id))
+        new = to_bytes(settled(right_arrays(set_id), path))
         same = path.exists() and path.read_bytes() == new
         stale |= not same
         if not same and not args.check:
