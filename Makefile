@@ -49,7 +49,7 @@ live: $(BUILT)  ## then let the cells of the book run in its reader's browser: f
 
 livetest: $(BUILT)  ## after make live: its tests, and a few again in Firefox, where there is one
 	@test -f _build/html/_static/live/page.js || { echo "The cells of this book do not run yet: make live"; exit 1; }
-	$(BIN)/python -m pytest $(LIVE) $(EACH)
+	$(BIN)/python -m pytest $(LIVE) tests/test_offline.py::test_nothing_moves_while_a_page_comes_in $(EACH)
 	@command -v firefox-esr >/dev/null || command -v firefox >/dev/null || { echo "Firefox is not here."; exit 0; }; \
 	  BOOK_BROWSER=firefox $(BIN)/python -m pytest $(FIREFOX) -m firefox $(EACH) --durations=5
 
