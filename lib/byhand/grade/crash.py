@@ -8,7 +8,7 @@ import numpy as np
 # Bound now, as in the judge: an answer that patches numpy later changes nothing here.
 _ndarray, _errstate = np.ndarray, np.errstate
 
-SAID = {  # words of PyTorch's, and what they come to
+SAID = {  # words of PyTorch's and NumPy's, and what they come to
     "a leaf Variable that requires grad": "A leaf, which is a parameter or an input, is changed in place while "
                                           "autograd watches: make a new tensor, or change a parameter under "
                                           "torch.no_grad().",

@@ -392,36 +392,20 @@ SWIGLU = (
         "9.5",
         ("dX", "dW_1", "batch", "square"),
     ),
-    Mutant(
-        "sigmoid for silu",
-        _swiglu(act="sigmoid"),
-        "The gate is σ(X W_g): silu multiplies that by its own argument, x σ(x). Your gradient is right for your "
-        "layer.",
+    *(Mutant(
+        name,
+        _swiglu(act=act),
+        f"{gate} Your gradient is right for your layer.",
         "9.5",
         (*INNER, "dW_1", "dW_2"),
-    ),
-    Mutant(
-        "σ of 1.702 x",
-        _swiglu(act="1.702"),
-        "The gate is x σ(1.702 x), which stands for GELU: silu is x σ(x), without a factor. Your gradient is right for "
-        "your layer.",
-        "9.5",
-        (*INNER, "dW_1", "dW_2"),
-    ),
-    Mutant(
-        "GELU for silu",
-        _swiglu(act="gelu"),
-        "The gate is GELU, in the form with tanh: silu is x σ(x). Your gradient is right for your layer.",
-        "9.5",
-        (*INNER, "dW_1", "dW_2"),
-    ),
-    Mutant(
-        "relu for silu",
-        _swiglu(act="relu"),
-        "The gate's activation is ReLU: it should be silu(x) = x σ(x). Your gradient is right for your layer.",
-        "9.5",
-        (*INNER, "dW_1", "dW_2"),
-    ),
+    ) for name, act, gate in (
+        ("sigmoid for silu", "sigmoid",
+         "The gate is σ(X W_g): silu multiplies that by its own argument, x σ(x)."),
+        ("σ of 1.702 x", "1.702",
+         "The gate is x σ(1.702 x), which stands for GELU: silu is x σ(x), without a factor."),
+        ("GELU for silu", "gelu", "The gate is GELU, in the form with tanh: silu is x σ(x)."),
+        ("relu for silu", "relu", "The gate's activation is ReLU: it should be silu(x) = x σ(x)."),
+    )),
     Mutant(
         "first term of the slope lost",
         _swiglu(slope="second"),
