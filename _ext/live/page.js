@@ -401,9 +401,10 @@
 
   const start = () => {
     for (const box of document.querySelectorAll("[data-live].cell")) cells.push(new Cell(box));
-    if (!cells.some((cell) => cell.able)) return;
-    const seen = cells.filter((cell) => cell.able);  // what is read first comes first, and nothing that is in sight moves down
-    (seen.find((cell) => !cell.box.matches(".tag_hide-input")) ?? seen[0]).box.before(toolbar());
+    const able = cells.filter((cell) => cell.able);
+    if (!able.length) return;
+    // what is read first comes first, and hardly anything that is in sight moves down
+    (able.find((cell) => !cell.box.matches(".tag_hide-input")) ?? able[0]).box.before(toolbar());
     const work = kept(WORK);
     for (const cell of cells) {
       if (!cell.able) cell.box.querySelector(".cell_input").after(make("p", { class: "live-needs" }, `needs ${cell.box.dataset.needs}`));
