@@ -16,10 +16,11 @@ import random
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from dataclasses import asdict
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy comes: a fork in a process with threads may hang
 
 import numpy as np
 from byhand.config import ModelConfig
@@ -116,7 +117,7 @@ def main() -> dict:
     rng, train = random.Random(seed), {"np": train_np, "pt": train_pt}[a.half]
     tqdm.monitor_interval = 0  # no thread of tqdm, which might hold its lock while this process forks
     train(None)  # what is imported or set up at the first step is there before anything forks
-    assert threading.active_count() == 1, "a thread is there before the first fork"
+    assert len(os.listdir("/proc/self/task")) == 1, "a thread is there before the first fork"
     if a.fault:
         break_resuming(a.fault)
     counts = {"half": a.half, "seed": seed, "kills": 0, "kills after a save": 0, "runs": 0}
