@@ -19,6 +19,8 @@ import time
 import traceback
 from pathlib import Path
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy comes: a fork in a process with threads may hang
+
 import numpy as np
 from byhand.io.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 
